@@ -11,10 +11,10 @@ create|--ip-address|none|IP address of the subject; stored, but never shown agai
 create|--user-agent|none|user agent of the subject’s browser
 create|--notice-locale|none|language of the notice that was shown, such as de
 create|--file|files|create a record for each line of a file, or of standard input
-create|--format|none|format of the lines (by the file name, else ndjson)
-create|--map|files|columns of the fields: a file, or subject_id=E-Mail,accepted=Status
-create|--true|none|words that mean yes, comma-separated, besides the common ones
-create|--false|none|words that mean no
+create|--format|none|format of the lines (from the file name, else ndjson)
+create|--map|files|map of fields to columns: a file, or subject_id=E-Mail,accepted=Status
+create|--true|none|values that mean yes, comma-separated, besides the common ones
+create|--false|none|values that mean no
 create|--csv-unguard||remove the '\'' that guards cells beginning with = + - @ in CSV
 create|--concurrency|none|concurrent requests, 1 to 64 (8)
 create|--max-errors|none|stop when n lines have failed
@@ -23,14 +23,14 @@ create|--failed-out|files|write the lines that failed to a new file, unchanged
 create|--resume|@imports|resume an import that was stopped
 create|--ignore-quota||start even if the monthly quota is too small
 create|--allow-empty||accept an empty file
-create|--map-init|files|write a map of the columns to a new file, to edit; nothing is sent
+create|--map-init|files|write a map of the columns to a new file to edit, and send nothing
 create|--no-batch||send each line in its own request, even if batches are possible
 create|--dry-run||send nothing: print the request, or check every line of a file
 import|--from|:usercentrics iubenda didomi cookie-script commanders-act consenti c15t klaro csv|the tool that wrote the files, or csv
 import|--site|@sites|site of the records, by name or id
-import|--dry-run||send no record: print each value and its meaning, and check the instance
-import|--map|files|a JSON file that says what the columns and values mean
-import|--map-init|files|write a map to edit, of undecided values or of a CSV, to a new file
+import|--dry-run||send no record: print each value with its meaning, and check the instance
+import|--map|files|a JSON file that maps the columns and values
+import|--map-init|files|write a map of undecided values, or of a CSV, to a new file to edit
 import|--policy-version|none|policy version that all answers are about
 import|--timezone|none|time zone of local times, such as Europe/Berlin
 import|--csv-unguard||remove the '\'' that guards cells beginning with = + - @ in CSV
@@ -39,7 +39,7 @@ import|--failed-out|files|write the records that the instance rejected to a new 
 import|--receipt-out|files|write a copy of the receipt to a new file
 import|--resume|@imports|resume an import that was stopped
 import|--ignore-quota||start even if the monthly quota is too small
-import|--allow-empty||accept files without a row
+import|--allow-empty||accept files without rows
 import|--yes||skip the confirmation prompt
 import|-y||skip the confirmation prompt
 import|--confirm|none|skip the prompt, but only if exactly n records match
@@ -57,14 +57,14 @@ list|--include-deleted||include deleted records
 list|--consent-id|none|only records with this label
 list|--imported||only imported records; tables show when and where their persons answered
 list|--witnessed||only records that were not imported
-list|--at|none|show records as they were at this time; needs --subject or --consent-id
+list|--at|none|show records as they were at this time; requires --subject or --consent-id
 list|--expiring|none|accepted records that expire within this time (30d, 4w, P1M), soonest first
 list|--expired||accepted records that have expired
 list|--cursor|none|continue where an earlier list ended
 list|--max-requests|none|send at most n requests
 list|--concurrency|none|concurrent page requests, 1 to 64; with 1, each page waits for the one before
 get|--include-deleted||also show deleted records
-get|--at|none|as it was at this time: RFC 3339, 2026-01-31 (end of day, UTC), 7d or 24h ago
+get|--at|none|the state at this time: RFC 3339, 2026-01-31 (end of day, UTC), 7d or 24h ago
 update|--accepted||the subject accepted
 update|--refused||the subject refused
 update|--pref|none|a preference; repeatable (true, false, numbers and JSON are typed)
@@ -75,10 +75,10 @@ update|--yes||skip the confirmation prompt
 update|-y||skip the confirmation prompt
 update|--confirm|none|skip the prompt, but only if exactly n records match
 update|--file|files|change a record for each line of a file
-update|--format|none|format of the lines (by the file name, else ndjson)
-update|--map|files|columns of the fields: a file, or subject_id=E-Mail,accepted=Status
-update|--true|none|words that mean yes, comma-separated, besides the common ones
-update|--false|none|words that mean no
+update|--format|none|format of the lines (from the file name, else ndjson)
+update|--map|files|map of fields to columns: a file, or subject_id=E-Mail,accepted=Status
+update|--true|none|values that mean yes, comma-separated, besides the common ones
+update|--false|none|values that mean no
 update|--csv-unguard||remove the '\'' that guards cells beginning with = + - @ in CSV
 update|--concurrency|none|concurrent requests, 1 to 64 (8)
 update|--max-errors|none|stop when n lines have failed
@@ -93,10 +93,10 @@ rm|-y||skip the confirmation prompt
 rm|--confirm|none|skip the prompt, but only if exactly n records match
 rm|--ignore-missing||skip ids without a record
 rm|--file|files|delete the records whose ids are in a file
-rm|--format|none|format of the lines (by the file name, else ndjson)
-rm|--map|files|columns of the fields: a file, or subject_id=E-Mail,accepted=Status
-rm|--true|none|words that mean yes, comma-separated, besides the common ones
-rm|--false|none|words that mean no
+rm|--format|none|format of the lines (from the file name, else ndjson)
+rm|--map|files|map of fields to columns: a file, or subject_id=E-Mail,accepted=Status
+rm|--true|none|values that mean yes, comma-separated, besides the common ones
+rm|--false|none|values that mean no
 rm|--csv-unguard||remove the '\'' that guards cells beginning with = + - @ in CSV
 rm|--concurrency|none|concurrent requests, 1 to 64 (8)
 rm|--max-errors|none|stop when n lines have failed
@@ -112,19 +112,19 @@ history|--verify||verify the history of each record instead of showing it
 history|--checkpoint|files|with --verify, also prove that the log of a saved checkpoint includes it
 check|--purpose|none|the purpose: a key of the preferences, such as marketing
 check|--site|@sites|only records of this site
-check|--at|none|as it was at this time: RFC 3339, 2026-01-31 (end of day, UTC), 7d or 24h ago
+check|--at|none|the state at this time: RFC 3339, 2026-01-31 (end of day, UTC), 7d or 24h ago
 check|--only-witnessed||ignore imported answers
 stats|--site|@sites|only records of this site
 stats|--from|none|created on this day (UTC) or later: 2026-01-31, or 7d or 4w ago
 stats|--to|none|created on this day (UTC) or earlier
-stats|--by|:day week month site policy country preference|a row for each of these
+stats|--by|:day week month site policy country preference|group the numbers
 stats|--exact||also show groups of fewer than ten persons
 stats|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)
 stats|--password-stdin||read the password from standard input instead of prompting
 subject|find|=subject find|List all records of a person
 subject|export|=subject export|Export the records and history of a person to a file
 subject|erase|=subject erase|Delete all records of a person and sign a receipt
-subject|purge|=subject purge|Purge what an erasure deleted now, and sign a receipt
+subject|purge|=subject purge|Purge the records of an erasure now, and sign a receipt
 subject|resume|=subject resume|Resume an interrupted erasure
 subject|verify|=subject verify|Verify a receipt, its chain, and that its records are deleted
 subject|receipts|=subject receipts|List erasure receipts, or print one
@@ -137,21 +137,21 @@ subject export|--also|none|another identifier of the same person; repeatable
 subject export|--request|@tickets|take the identifiers from this request of the register
 subject erase|--also|none|another identifier of the same person; repeatable
 subject erase|--request|@tickets|take the identifiers from this request of the register
-subject erase|--ticket|none|the request that this answers; required without --request
+subject erase|--ticket|none|ticket of the request; required without --request
 subject erase|--reason|none|reason to state in the receipt
 subject erase|--received|none|when the request was received, such as 2026-01-31; sets the due date
 subject erase|--export-first|files|export the records to a new file before deleting them
 subject erase|--plan-out|files|write the plan to a new file and stop
 subject erase|--apply|files|carry out a plan if nothing has changed since it was written
 subject erase|--dry-run||show what would be deleted and stop
-subject erase|--file|files|erase the people of a CSV, one a line
+subject erase|--file|files|erase the people in a CSV, one per line
 subject erase|--repeat-since|none|after restoring a backup, repeat the erasures since it was taken
-subject erase|--one-person||with -, allows more than 20 identifiers
+subject erase|--one-person||with -, allow more than 20 identifiers
 subject erase|--show-subject||write the identifier in clear text into the receipt
 subject erase|--yes||skip the confirmation prompt
 subject erase|-y||skip the confirmation prompt
 subject erase|--confirm|none|skip the prompt, but only if exactly n records match
-subject purge|--dry-run||show what would be purged, and purge nothing
+subject purge|--dry-run||show what would be purged without purging it
 subject purge|--yes||skip the confirmation prompt
 subject purge|-y||skip the confirmation prompt
 subject purge|--confirm|none|skip the prompt, but only if exactly n records match
@@ -160,7 +160,7 @@ subject resume|<|@erasures|
 subject verify|--live||check that the instance shows each of its records as deleted
 subject verify|--purged||request a certificate that the personal data of its records is purged
 subject verify|--certificate-out|files|write that certificate to a new file
-subject verify|--subject|none|check that it is about this data subject; with --live, that none is left
+subject verify|--subject|none|check that it is about this data subject; with --live, that no live record is left
 subject verify|--public-key|files|the signing key, in PEM; by default the profile’s own
 subject verify|<|@receipts|
 subject receipts|--subject|none|only receipts about this data subject
@@ -171,11 +171,11 @@ subject keys|show|=subject keys show|Print the public key for verifying receipts
 requests|list|=requests list|List open requests, the most urgent first
 requests|next|=requests next|Show the request to answer now
 requests|show|=requests show|Show a request, or its history
-requests|add|=requests add|Enter a request into the register
+requests|add|=requests add|Add a request to the register
 requests|update|=requests update|Assign or correct an open request
 requests|extend|=requests extend|Extend the period to answer a request by two months
 requests|close|=requests close|Close a request and remove its identifiers
-requests|report|=requests report|Report how many requests were answered, how fast, and which late
+requests|report|=requests report|Report how many requests were answered, and how fast
 requests list|--check||list only overdue requests, and exit with 8 if there is one
 requests list|--closed||list closed requests instead of open ones
 requests list|--all||list open and closed requests
@@ -197,10 +197,10 @@ requests update|--received|none|when it was received; recalculates the due date
 requests update|--subject|none|replace the identifiers; repeatable, - for stdin
 requests update|--receipt|files|add the digest of an erasure receipt or an export manifest
 requests update|<|@tickets|
-requests extend|--reason|none|why one month is not enough; names no person
+requests extend|--reason|none|why one month is not enough, without names of persons
 requests extend|<|@tickets|
 requests close|--outcome|:done refused withdrawn|how it ended
-requests close|--reason|none|why it was refused or late; must not name a person
+requests close|--reason|none|why it was refused or late, without names of persons
 requests close|--yes||skip the confirmation prompt
 requests close|-y||skip the confirmation prompt
 requests close|--confirm|none|skip the prompt, but only if exactly n requests match
@@ -217,7 +217,7 @@ sites|list|=sites list|List sites, newest first
 sites|create|=sites create|Create a site and its token
 sites|update|=sites update|Change the name, policy version, origins or rules of a site
 sites|rotate-token|=sites rotate-token|Issue a new token for a site
-sites|archive|=sites archive|End the use of a site, or begin it again
+sites|archive|=sites archive|Archive a site, or restore it
 sites|snippet|=sites snippet|Print a script that records the choices of a banner
 sites list|--archived||list archived sites too
 sites list|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)
@@ -228,8 +228,8 @@ sites create|--policy-version|none|current policy version (1)
 sites create|--origin|none|origin allowed to show its banner, such as https://shop.example; repeatable
 sites create|--retention-days|none|delete records unchanged for this many days (never)
 sites create|--strict-notices||reject a consent to a policy version without a published notice
-sites create|--no-strict-notices||accept such a consent (the default)
-sites create|--allow-duplicate||create it even if another site has the name
+sites create|--no-strict-notices||accept a consent without a published notice (the default)
+sites create|--allow-duplicate||create the site even if another one has the name
 sites create|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)
 sites create|--password-stdin||read the password from standard input instead of prompting
 sites update|--dry-run||print the method, URL and body of each request instead of sending it
@@ -243,19 +243,19 @@ sites update|--retention-days|none|delete records unchanged for this many days
 sites update|--clear-retention||keep records indefinitely
 sites update|--strict-notices||reject a consent to a policy version without a published notice
 sites update|--no-strict-notices||take it
-sites update|--allow-duplicate||with --name: even if another site has the name
+sites update|--allow-duplicate||with --name: allow a name that another site has
 sites update|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)
 sites update|--password-stdin||read the password from standard input instead of prompting
 sites update|<|@sites|
 sites rotate-token|--dry-run||print the method, URL and body of each request instead of sending it
-sites rotate-token|--overlap|none|hours until older tokens expire (24); 0 ends them at once
+sites rotate-token|--overlap|none|hours until older tokens expire (24); 0 revokes them immediately
 sites rotate-token|--yes||with --overlap 0: skip the confirmation prompt
 sites rotate-token|-y||with --overlap 0: skip the confirmation prompt
 sites rotate-token|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)
 sites rotate-token|--password-stdin||read the password from standard input instead of prompting
 sites rotate-token|<|@sites|
 sites archive|--undo||restore an archived site with its tokens
-sites archive|--allow-duplicate||with --undo: even if another site has the name
+sites archive|--allow-duplicate||with --undo: allow a name that another site has
 sites archive|--yes||skip the confirmation prompt
 sites archive|-y||skip the confirmation prompt
 sites archive|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)
@@ -270,7 +270,7 @@ notices|list|=notices list|List the notices of a site, newest version first
 notices|show|=notices show|Print a text of a notice, exactly as it was published
 notices|publish|=notices publish|Publish the texts of a policy version
 notices|diff|=notices diff|Compare the texts of two versions
-notices|who|=notices who|List who agreed to a policy version and to nothing newer
+notices|who|=notices who|List who agreed to a policy version but to no newer one
 notices list|--site|@sites|name or id of the site (the profile’s site)
 notices list|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)
 notices list|--password-stdin||read the password from standard input instead of prompting
@@ -285,10 +285,10 @@ notices publish|--lang|none|language of a file whose name does not show it (poli
 notices publish|--purpose|none|a purpose by its key in preferences, or key@de=title; repeatable
 notices publish|--purpose-iri|none|IRI of a purpose in the W3C Data Privacy Vocabulary; repeatable
 notices publish|--controller|none|name and contact details of the data controller
-notices publish|--valid-for|none|how long a consent is valid, such as P1Y, or none (as the version before)
+notices publish|--valid-for|none|how long a consent is valid, such as P1Y, or none (as in the previous version)
 notices publish|--renewal||invalidate consents to earlier versions
 notices publish|--no-renewal||keep consents to earlier versions valid (the default)
-notices publish|--effective-from|none|when it takes effect (default: at once)
+notices publish|--effective-from|none|when it takes effect (default: immediately)
 notices publish|--policy-version|none|the policy version (default: the next one)
 notices publish|--draft||upload everything without publishing
 notices publish|--yes||skip the confirmation prompt
@@ -387,7 +387,7 @@ admin checkpoint|--account|none|only this account
 admin checkpoint|--database-url|none|a PostgreSQL server (DATABASE_URL)
 admin checkpoint|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)
 admin signing-key|revoke|=admin signing-key revoke|Revoke a signing key
-admin signing-key|restart|=admin signing-key restart|Let a new signing key follow the newest one after its loss
+admin signing-key|restart|=admin signing-key restart|Introduce a new signing key after the loss of the newest
 admin signing-key revoke|--reason|none|superseded or compromised
 admin signing-key revoke|--yes||skip the confirmation prompt
 admin signing-key revoke|-y||skip the confirmation prompt
@@ -421,13 +421,13 @@ admin user password|--password-stdin||read the new password from standard input 
 admin user password|--database-url|none|a PostgreSQL server (DATABASE_URL)
 admin user password|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)
 admin purge|--older-than|none|days since the deletion (PURGE_AFTER_DAYS, or 30 if that is never)
-admin purge|--dry-run||count what would be purged, and change nothing
+admin purge|--dry-run||count what would be purged without changing anything
 admin purge|--database-url|none|a PostgreSQL server (DATABASE_URL)
 admin purge|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)
 admin purge|--yes||skip the confirmation prompt
 admin purge|-y||skip the confirmation prompt
 admin purge|--confirm|none|skip the prompt, but only if exactly n records match
-admin export|--force||print it even if standard output is a terminal
+admin export|--force||print the export even if standard output is a terminal
 admin export|--database-url|none|a PostgreSQL server (DATABASE_URL)
 admin export|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)
 admin export|<|files|
@@ -439,7 +439,7 @@ completion|zsh|=completion zsh|Print the zsh completion script
 completion|fish|=completion fish|Print the fish completion script
 completion|powershell|=completion powershell|Print the powershell completion script
 completion|install|=completion install|Install the completion script for your shell
-completion|values|=completion values|Print what local files know, for the completion scripts
+completion|values|=completion values|Print values from local files for the completion scripts
 completion install|--yes||skip the confirmation prompt
 completion install|-y||skip the confirmation prompt
 completion install|<|:bash zsh fish powershell|
@@ -456,14 +456,14 @@ help|<|:options output exit-codes environment create import list get update rm r
 |restore|=restore|Restore deleted records that are not purged yet
 |history|=history|Show the audit trail of records
 |check|=check|Check if a person consents to a purpose
-|stats|=stats|Count records, persons and what they stated
+|stats|=stats|Count records, persons and their answers
 |subject|=subject|Find, export and erase the data of a person, with proof
-|requests|=requests|Keep the register of data subjects’ requests, with deadlines
+|requests|=requests|Manage the register of data subject requests
 |receipt|=receipt|Print the signed receipt of a record
-|evidence|=evidence|Write a folder that proves a record without the instance
+|evidence|=evidence|Write evidence of a record that verifies offline
 |verify|=verify|Verify receipts, other signed documents and evidence, also offline
 |sites|=sites|Manage sites
-|notices|=notices|Publish and read what people were told
+|notices|=notices|Publish and read the notices shown to people
 |keys|=keys|Manage API keys
 |audit|=audit|See who changed which setting
 |usage|=usage|Show the usage of the monthly quota

@@ -90,7 +90,7 @@ export async function openShared(
     if (!mayBeNew && isNew(config))
       throw new OperatorError(`no database in ${config.dataDir}`, {
         code: 'not_found',
-        hint: 'name the database of your server with --data-dir or --database-url',
+        hint: 'specify the database of your server with --data-dir or --database-url',
       })
     const isNamed = Boolean(options.dataDir ?? env['CONSENTCTL_DATA_DIR'])
     if (!isNamed) onDefault?.(describeEmbedded(config))

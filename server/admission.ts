@@ -22,7 +22,7 @@ interface Tenant {
   readonly waiting: Set<() => void>
 }
 
-/** Concurrency limit with a short queue per tenant, served round-robin. A full queue rejects at once. */
+/** Concurrency limit with a short queue per tenant, served round-robin. A full queue rejects immediately. */
 export class Admission {
   readonly #limits: AdmissionLimits
   readonly #tenants = new Map<string, Tenant>()

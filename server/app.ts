@@ -60,7 +60,7 @@ const timeoutCheckIntervalMs = 1000
 /** Fits the longest values of all fields, fully escaped. */
 const bodyLimitBytes = 128 * 1024
 
-/** Four private requests a connection, and fewer public ones. */
+/** Four private requests per connection, and fewer public ones. */
 const admissionLimits = {
   private: { running: 40, perTenant: 30, waiting: 100 },
   public: { running: 10, perTenant: 10, waiting: 50 },

@@ -75,7 +75,7 @@ export class Cache<T> {
     for (const key of keys) this.#lookups.delete(key)
   }
 
-  /** Drops running lookups, and what can change. */
+  /** Drops running lookups and cached values, except those that never expire. */
   clear(): void {
     this.#clears += 1
     for (const key of [...this.#lookups.keys()])

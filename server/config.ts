@@ -26,7 +26,7 @@ const Rate = z
   .regex(/^[1-9]\d{0,8}$/, 'must be a whole number from 1 to 999999999')
   .transform(Number)
 
-const DatabaseUrl = z.string().regex(/^postgres(ql)?:\/\//, 'must begin with postgres:// or postgresql://')
+const DatabaseUrl = z.string().regex(/^postgres(ql)?:\/\//, 'must start with postgres:// or postgresql://')
 
 /** RFC 9110 section 5.1, in lower case. */
 const HeaderName = z
@@ -34,7 +34,7 @@ const HeaderName = z
   .regex(/^[\w!#$%&'*+.^`|~-]+$/, 'must be the name of one header')
   .toLowerCase()
 
-/** Values separated by commas; an error quotes the wrong one. */
+/** Comma-separated values; an error quotes the invalid one. */
 function listOf(isValid: (part: string) => boolean, problem: string) {
   const Part = z.string().refine(isValid, { error: ({ input }) => `${JSON.stringify(input)} ${problem}` })
   return z
@@ -82,8 +82,11 @@ const Environment = z.object({
     .default(60),
   TSA_URL: z
     .string()
-    .refine(url => /^https?:\/\/./.test(url) && URL.canParse(url), 'must begin with http:// or https://')
-    .refine(url => !URL.canParse(url) || hasReadableCredentials(url), 'has a % that begins no escape: write %25')
+    .refine(url => /^https?:\/\/./.test(url) && URL.canParse(url), 'must start with http:// or https://')
+    .refine(
+      url => !URL.canParse(url) || hasReadableCredentials(url),
+      'has a % that is not part of an escape: write %25',
+    )
     .nullable()
     .default(null),
   TSA_CA: z
@@ -201,9 +204,9 @@ function toConfig(set: z.output<typeof Environment>, defaultFolder: string) {
     dataDir: resolve(set.CONSENTCTL_DATA_DIR ?? defaultFolder),
     dashboard: set.DASHBOARD === 'on',
     logLevel: set.LOG_LEVEL,
-    /** Stored part of a data subject's address: its network (/24, /48), all or nothing. */
+    /** Stored part of a data subject's address: its network (/24, /48), all of it, or nothing. */
     ipStorage: set.IP_STORAGE,
-    /** Absolute path of an MMDB; null for the included one. */
+    /** Absolute path of an MMDB; null for the bundled one. */
     geoipDb: set.GEOIP_DB === undefined ? null : resolve(set.GEOIP_DB),
     /** Addresses and networks (CIDR) of trusted proxies. */
     trustProxy: set.TRUST_PROXY,

@@ -35,7 +35,7 @@ export function unavailable(message: string, cause?: unknown): Failure {
   return new Failure('unavailable', message, { headers: { 'retry-after': '1' }, cause })
 }
 
-/** Clients retry after a second, maybe on another node. */
+/** Clients retry after a second, possibly on another node. */
 export function readOnly(message: string, cause?: unknown): Failure {
   return new Failure('read_only', message, { headers: { 'retry-after': '1' }, cause })
 }

@@ -7,7 +7,7 @@ export const noId = '00000000-0000-0000-0000-000000000000'
 let msecs = 0
 let seq = 0
 
-/** Ids stay in order if the clock is set back by less. */
+/** Ids stay in order if the clock is set back by less than this. */
 const maxClockStepMs = 60_000
 
 /** Returns a UUID version 7 (RFC 9562, section 5.7), in ascending order. */
@@ -30,12 +30,12 @@ export function readInstant(id: string): Date {
 
 const maxMilliseconds = 2 ** 48 - 1
 
-/** Of a Unix time in ms, at least 0. */
+/** Returns the first id of a Unix time in ms. Times before 1970 count as 0. */
 export function firstIdAt(millisecond: number): string {
   return idAt(Math.max(0, millisecond), '0')
 }
 
-/** Before 1970, returns one below all ids. */
+/** Returns the last id of a Unix time in ms. For times before 1970, returns one below all ids. */
 export function lastIdAt(millisecond: number): string {
   return millisecond < 0 ? idAt(0, '0') : idAt(millisecond, 'f')
 }

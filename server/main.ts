@@ -44,7 +44,7 @@ export { takeCheckpoints, verifyDatabase } from './verify/admin.ts'
 
 const minuteMs = 60 * 1000
 
-/** Without it V8 uses half as much memory again. */
+/** Without this flag V8 uses half as much memory again. */
 const memoryFlags = '--heap-growing-percent=60'
 
 export async function serve(

@@ -22,7 +22,7 @@ function watch(): void {
 }
 
 function report(): Promise<void> {
-  const msg = `the event loop has not turned for ${timeoutMs / 1000} s: the watchdog ends the process, to be restarted`
+  const msg = `the event loop has been blocked for ${timeoutMs / 1000} s: the watchdog ends the process so that it is restarted`
   const line = JSON.stringify({ level: 60, time: new Date().toISOString(), msg })
   return new Promise(resolve => write(2, `${line}\n`, () => resolve()))
 }

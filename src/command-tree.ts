@@ -72,12 +72,12 @@ export const tree: Group = commands({
   restore: ['Restore deleted records that are not purged yet', () => import('./commands/consents/restore.ts')],
   history: ['Show the audit trail of records', () => import('./commands/consents/history.ts')],
   check: ['Check if a person consents to a purpose', () => import('./commands/check.ts')],
-  stats: ['Count records, persons and what they stated', () => import('./commands/stats.ts')],
+  stats: ['Count records, persons and their answers', () => import('./commands/stats.ts')],
   subject: group('Find, export and erase the data of a person, with proof', {
     find: ['List all records of a person', () => import('./commands/subject/find.ts')],
     export: ['Export the records and history of a person to a file', () => import('./commands/subject/export.ts')],
     erase: ['Delete all records of a person and sign a receipt', () => import('./commands/subject/erase.ts')],
-    purge: ['Purge what an erasure deleted now, and sign a receipt', () => import('./commands/subject/purge.ts')],
+    purge: ['Purge the records of an erasure now, and sign a receipt', () => import('./commands/subject/purge.ts')],
     resume: ['Resume an interrupted erasure', () => import('./commands/subject/resume.ts')],
     verify: [
       'Verify a receipt, its chain, and that its records are deleted',
@@ -88,24 +88,18 @@ export const tree: Group = commands({
       show: ['Print the public key for verifying receipts', () => import('./commands/subject/keys-show.ts')],
     }),
   }),
-  requests: group('Keep the register of data subjects’ requests, with deadlines', {
+  requests: group('Manage the register of data subject requests', {
     list: ['List open requests, the most urgent first', () => import('./commands/requests/list.ts')],
     next: ['Show the request to answer now', () => import('./commands/requests/next.ts')],
     show: ['Show a request, or its history', () => import('./commands/requests/show.ts')],
-    add: ['Enter a request into the register', () => import('./commands/requests/add.ts')],
+    add: ['Add a request to the register', () => import('./commands/requests/add.ts')],
     update: ['Assign or correct an open request', () => import('./commands/requests/update.ts')],
     extend: ['Extend the period to answer a request by two months', () => import('./commands/requests/extend.ts')],
     close: ['Close a request and remove its identifiers', () => import('./commands/requests/close.ts')],
-    report: [
-      'Report how many requests were answered, how fast, and which late',
-      () => import('./commands/requests/report.ts'),
-    ],
+    report: ['Report how many requests were answered, and how fast', () => import('./commands/requests/report.ts')],
   }),
   receipt: ['Print the signed receipt of a record', () => import('./commands/consents/receipt.ts')],
-  evidence: [
-    'Write a folder that proves a record without the instance',
-    () => import('./commands/evidence/evidence.ts'),
-  ],
+  evidence: ['Write evidence of a record that verifies offline', () => import('./commands/evidence/evidence.ts')],
   verify: [
     'Verify receipts, other signed documents and evidence, also offline',
     () => import('./commands/verify/verify.ts'),
@@ -115,15 +109,15 @@ export const tree: Group = commands({
     create: ['Create a site and its token', () => import('./commands/sites/create.ts')],
     update: ['Change the name, policy version, origins or rules of a site', () => import('./commands/sites/update.ts')],
     'rotate-token': ['Issue a new token for a site', () => import('./commands/sites/rotate-token.ts')],
-    archive: ['End the use of a site, or begin it again', () => import('./commands/sites/archive.ts')],
+    archive: ['Archive a site, or restore it', () => import('./commands/sites/archive.ts')],
     snippet: ['Print a script that records the choices of a banner', () => import('./commands/sites/snippet.ts')],
   }),
-  notices: group('Publish and read what people were told', {
+  notices: group('Publish and read the notices shown to people', {
     list: ['List the notices of a site, newest version first', () => import('./commands/notices/list.ts')],
     show: ['Print a text of a notice, exactly as it was published', () => import('./commands/notices/show.ts')],
     publish: ['Publish the texts of a policy version', () => import('./commands/notices/publish.ts')],
     diff: ['Compare the texts of two versions', () => import('./commands/notices/diff.ts')],
-    who: ['List who agreed to a policy version and to nothing newer', () => import('./commands/notices/who.ts')],
+    who: ['List who agreed to a policy version but to no newer one', () => import('./commands/notices/who.ts')],
   }),
   keys: group('Manage API keys', {
     list: ['List API keys, newest first', () => import('./commands/keys/list.ts')],
@@ -165,7 +159,7 @@ export const tree: Group = commands({
     'signing-key': group('Manage the keys that the server signs with', {
       revoke: ['Revoke a signing key', () => import('./commands/admin/signing-key.ts')],
       restart: [
-        'Let a new signing key follow the newest one after its loss',
+        'Introduce a new signing key after the loss of the newest',
         () => import('./commands/admin/signing-key.ts'),
       ],
     }),
@@ -183,7 +177,7 @@ export const tree: Group = commands({
     ...shells,
     install: ['Install the completion script for your shell', () => import('./commands/completion/install.ts')],
     values: [
-      'Print what local files know, for the completion scripts',
+      'Print values from local files for the completion scripts',
       () => import('./commands/completion/values.ts'),
     ],
   }),

@@ -24,7 +24,7 @@ export interface Globals extends GlobalFlags, RequestFlags {
   readonly color?: ColorChoice
 }
 
-/** Everything is read, opened or loaded at its first use. */
+/** Everything is read, opened or loaded on first use. */
 export interface Context {
   readonly host: Host
   readonly io: Io
@@ -35,18 +35,18 @@ export interface Context {
   apiWith(key: Sourced | null): Client
   /** Signals are handled from the first access. */
   readonly interruption: AbortSignal
-  /** To stderr, unless --quiet. */
+  /** Prints to stderr, unless --quiet. */
   say(line: string): Promise<void>
   warn(line: string): Promise<void>
-  /** Messages become lines of JSON where errors are, except on a terminal. */
+  /** Prints messages as JSON lines where errors are JSON, except on a terminal. */
   useJsonMessages(): void
-  /** Without the environment's instance and key. */
+  /** Ignores the environment's instance and key. */
   withProfile(name: string): Context
   readonly loadServer: () => Promise<ServerModule>
   /** Injected: commands cannot import the program. */
   readonly describeCommands: () => Promise<CommandInfo>
   readonly isConnected: boolean
-  /** If nothing is thrown. */
+  /** Called if nothing is thrown. */
   exit: Exit
   close(): Promise<void>
 }

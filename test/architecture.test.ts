@@ -57,11 +57,11 @@ beforeAll(() => {
 })
 
 describe('the lint configuration', () => {
-  it.each(cases)('refuses in %s: %j', (file, _code, rule) => {
+  it.each(cases)('rejects imports in %s: %j', (file, _code, rule) => {
     expect(findings).toContainEqual({ file, rule })
   })
 
-  it('accepts what the layers allow', () => {
+  it('accepts the imports that the layers allow', () => {
     expect(findings.filter(({ file }) => file === allowed[0])).toEqual([])
   })
 })
@@ -82,12 +82,12 @@ describe('a command', () => {
   const verbs = new Set(arrows.filter(isVerb).map(({ to }) => to))
   const nounOf = (file: string) => file.slice(commands.length).split('/')[0]
 
-  it('is imported only by the tree', () => {
+  it('is imported only by the command tree', () => {
     expect(verbs.size).toBeGreaterThan(70)
     expect(arrows.filter(({ from, to }) => verbs.has(to) && from !== relative(root, tree))).toEqual([])
   })
 
-  it('imports nothing of another noun, but how documents are verified and which imports can be resumed', () => {
+  it('imports from another noun only document verification and the list of resumable imports', () => {
     const shared = /^src\/commands\/(verify\/(keys|log|pack-files)|consents\/bulk\/job)\.ts$/
     const foreign = arrows.filter(
       ({ from, to }) => from.startsWith(commands) && to.startsWith(commands) && nounOf(from) !== nounOf(to),

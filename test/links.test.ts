@@ -57,7 +57,7 @@ describe('no link is dead', () => {
   })
 })
 
-it('the package has every file that its pages say to install', () => {
+it('the package contains every file that its pages say to install', () => {
   const told = packed
     .filter(isPage)
     .flatMap(page => readFileSync(join(root, page), 'utf8').match(/\bserver\/deploy\/[\w.]+/g) ?? [])

@@ -40,7 +40,7 @@ describe('the page for operators', () => {
     expect(rows.flatMap(({ names }) => names).sort()).toEqual(settings)
   })
 
-  it('says what applies where a setting is not set', () => {
+  it('states the default of each unset setting', () => {
     const literals = rows
       .filter(({ order, values }) => order.length === values.length)
       .flatMap(({ order, values }) => order.map((name, index) => [name, values[index] ?? ''] as const))
@@ -81,7 +81,7 @@ describe('the page for operators', () => {
 })
 
 describe('the image', () => {
-  it('is made of files that are there', () => {
+  it('uses only files that exist', () => {
     const sources = [...dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, files = '']) =>
       files.split(' '),
     )
@@ -89,12 +89,12 @@ describe('the image', () => {
     expect(sources.filter(file => !existsSync(join(root, file)))).toEqual([])
   })
 
-  it('has all that the build is made of', () => {
+  it('contains every input of the build', () => {
     for (const folder of ['bin', 'src', 'server'])
       expect(dockerfile).toMatch(new RegExp(`^COPY ${folder} ${folder}$`, 'm'))
   })
 
-  it('gets exactly the files that the build copies', () => {
+  it('receives exactly the files that the build copies', () => {
     const kept = all(read('server/deploy/Dockerfile.dockerignore'), /^!(\S+)$/gm)
     const sources = [...dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, files = '']) =>
       files.split(' '),
@@ -114,7 +114,7 @@ describe('the image', () => {
     expect(dockerfile.indexOf('VOLUME')).toBeGreaterThan(dockerfile.indexOf(`--mode=700 ${data}`)) // later changes are lost
   })
 
-  it('is built with the name of its commit', () => {
+  it('is built with its commit hash', () => {
     expect(dockerfile.indexOf('ARG CONSENTCTL_COMMIT')).toBeGreaterThan(0)
     expect(dockerfile.indexOf('ARG CONSENTCTL_COMMIT')).toBeLessThan(dockerfile.indexOf('RUN npm run build'))
     expect(compose).toMatch(/^ +args:\n +CONSENTCTL_COMMIT: /m)
@@ -129,13 +129,13 @@ describe('the image', () => {
 })
 
 describe('the compose file', () => {
-  it('publishes ports on the loopback address unless BIND names another', () => {
+  it('publishes ports on the loopback address unless BIND is set', () => {
     const ports = /^ {4}ports:\n((?: {6}- .*\n)+)/m.exec(compose)?.[1] ?? ''
     expect(all(ports, /^ +- (.+)$/gm)).toHaveLength(2)
     expect(all(ports, /^ +- \$\{BIND:-127\.0\.0\.1\}:(\d+):\d+$/gm)).toHaveLength(2)
   })
 
-  it('signs with the key of the file SIGNING_KEY, if it is set', () => {
+  it('signs with the key in the file SIGNING_KEY, if it is set', () => {
     const [file] = all(compose, /SIGNING_KEY_FILE: \$\{SIGNING_KEY:\+(\S+)\}/g)
     expect(file).toBeDefined()
     expect(all(compose, /- \$\{SIGNING_KEY:-\/dev\/null\}:(\S+):ro/g)).toEqual([file])
@@ -148,7 +148,7 @@ describe('the compose file', () => {
     expect(set.filter(name => !settings.includes(name))).toEqual([])
   })
 
-  it('names files that are there', () => {
+  it('refers only to files that exist', () => {
     const here = join(root, 'server/deploy')
     const context = join(here, all(compose, /^ +context: (\S+)$/gm)[0] ?? '')
     expect(relative(root, context)).toBe('')
@@ -160,13 +160,13 @@ describe('the compose file', () => {
     expect(files.filter(file => !existsSync(file))).toEqual([])
   })
 
-  it('pins images by a version', () => {
+  it('pins image versions', () => {
     const images = all(compose, /^ +image: (\S+)$/gm).filter(image => image !== 'consentctl')
     expect(images).toHaveLength(2)
     expect(images.filter(image => !/^\w+:\d/.test(image))).toEqual([])
   })
 
-  it('has the service trust its proxy alone, and the proxy know its nodes', () => {
+  it('makes the service trust only its proxy, and lists its nodes in the proxy', () => {
     const addresses = [...compose.matchAll(/ipv4_address: (\S+)/g)].map(([, address]) => address)
     expect(all(compose, /TRUST_PROXY: (\S+)/g)).toEqual([addresses.at(-1)])
     expect(all(compose, /NODE_\d: (\S+):/g)).toEqual(addresses.slice(0, -1))
@@ -174,13 +174,13 @@ describe('the compose file', () => {
     for (const name of all(compose, /^ {6}(NODE_\d|CERTIFICATE):/gm)) expect(proxy).toContain(`\${${name}}`)
   })
 
-  it('gives a node time to finish its requests', () => {
+  it('gives a node enough time to finish its requests', () => {
     expect(Number(/stop_grace_period: (\d+)s/.exec(compose)?.[1])).toBeGreaterThan(drain)
   })
 })
 
 describe('the proxy', () => {
-  it('checks that a node is ready, and overwrites the client address that a request claims', () => {
+  it('checks that a node is ready, and overwrites a client address sent in the request', () => {
     expect(proxy).toContain('uri /ready')
     expect(proxy).toContain('del-header X-Forwarded-For')
     for (const name of ['X-Forwarded-Host', 'X-Forwarded-Proto']) expect(proxy).toContain(`set-header ${name} `)
@@ -194,7 +194,7 @@ describe('the systemd unit', () => {
     expect(Number(/^TimeoutStopSec=(\d+)$/m.exec(unit)?.[1])).toBeGreaterThan(drain)
   })
 
-  it('names the page that documents its settings', () => {
+  it('links the page that documents its settings', () => {
     const paths = all(unit, /(server\/[\w./]+\w)/g)
     expect(paths.filter(path => !existsSync(join(root, dirname(path))) || !existsSync(join(root, path)))).toEqual([])
   })

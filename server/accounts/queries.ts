@@ -140,7 +140,7 @@ export function selectUsers(sql: Sql, accountId: string | null): Promise<UserRow
 }
 
 /**
- * Returns false for an unknown user and the last owner. Locks the owners, so that two calls cannot remove the last two.
+ * Returns false for an unknown user or the last owner. Locks the owners, so that two calls cannot remove the last two.
  */
 export async function deleteUser(sql: Sql, { accountId, userId }: UserKey, at: Date): Promise<boolean> {
   const event = { accountId, actor: machine, action: 'user_removed', at } as const
@@ -163,7 +163,7 @@ export async function deleteUser(sql: Sql, { accountId, userId }: UserKey, at: D
   return deleted.length === 1
 }
 
-/** Every server of a Citus cluster has the logins. */
+/** Logins are replicated to every server of a Citus cluster. */
 export async function hasAccounts(sql: Sql): Promise<boolean> {
   const rows = await sql`select account_id from logins limit 1`
   return rows.length > 0

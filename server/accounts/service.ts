@@ -69,7 +69,7 @@ export async function setQuota(sql: Sql, { account, monthlyQuota }: QuotaOrder):
   return toAccountRow(row as QuotaRow)
 }
 
-/** Returns an id unchecked. */
+/** Returns an id without checking that it exists. */
 export async function findAccount(sql: Sql, account: string): Promise<string | undefined> {
   return Uuid.safeParse(account).data ?? (await findLogin(sql, account.toLowerCase()))?.accountId
 }

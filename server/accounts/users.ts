@@ -86,6 +86,6 @@ async function findOnlyAccount(sql: Sql): Promise<string> {
     hint:
       id === undefined
         ? 'consentctl admin account create'
-        : 'name one with --account, by its id or the e-mail of a user: consentctl admin account list',
+        : 'select one with --account, by its id or the e-mail of a user: consentctl admin account list',
   })
 }

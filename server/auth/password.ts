@@ -33,7 +33,7 @@ export async function hashPassword(password: string): Promise<string> {
 }
 
 /**
- * A null hash takes as long, to not reveal who has an account.
+ * A null hash takes equally long, so that nobody learns who has an account.
  * @throws Failure `unavailable` if the network's queue is full, or at the timeout
  */
 export async function verifyPassword(

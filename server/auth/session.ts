@@ -64,7 +64,7 @@ export function sessionToken(request: FastifyRequest): string | null {
 export function sessionCookie(request: FastifyRequest, token: string | null): string {
   const secure = isSecure(request)
   if (!secure && !/^(localhost|127\.[\d.]+|\[::1\])(:\d+)?$/i.test(request.host)) {
-    const message = 'Signing in needs HTTPS; a proxy that ends it must be in TRUST_PROXY.'
+    const message = 'Signing in requires HTTPS; a proxy that terminates it must be in TRUST_PROXY.'
     throw new Failure('forbidden', message, { reason: 'https_required' })
   }
   return stringifySetCookie({
@@ -84,7 +84,7 @@ export function sessionCookie(request: FastifyRequest, token: string | null): st
  */
 export function requireOwnOrigin(request: FastifyRequest): void {
   if (!isOwnOrigin(request))
-    throw new Failure('forbidden', 'The request must come from the own origin.', { reason: 'foreign_origin' })
+    throw new Failure('forbidden', 'The request must come from the service’s own origin.', { reason: 'foreign_origin' })
 }
 
 export function rejectForeignOrigin(request: FastifyRequest): void {

@@ -35,7 +35,7 @@ export interface Predecessor {
 /**
  * Changes a token's record from the token's version to the next. Repeats the response to the same request, because it
  * may have been lost.
- * @throws Failure `conflict` if the record was changed otherwise; as `findRecord`, `rejectOtherPerson` and
+ * @throws Failure `conflict` if another change came in between; as `findRecord`, `rejectOtherPerson` and
  * `rejectPartialAnswer`
  */
 export async function changeByToken(
@@ -64,7 +64,7 @@ export async function changeByToken(
   throw unavailable('The site was changed concurrently.')
 }
 
-/** An acceptance after the expiry is a change: the period starts anew. */
+/** An acceptance after the expiry is a change: the period restarts. */
 function changesNothing(row: VisitedRecord, draft: BannerDraft, gpc: boolean): boolean {
   const { accepted = row.accepted, preferences = row.preferences } = draft
   const isRenewal = draft.accepted === true && row.expires_at !== null && row.expires_at.getTime() <= Date.now()
@@ -101,11 +101,11 @@ async function write(
 function rejectOtherPerson(row: VisitedRecord, draft: BannerDraft): void {
   for (const name of ['consent_id', 'subject_id'] as const) {
     if (draft[name] === undefined || draft[name] === row[name]) continue
-    throw new Failure('invalid_request', `${name}: must be that of the consent_token’s record`)
+    throw new Failure('invalid_request', `${name}: must match the consent_token’s record`)
   }
 }
 
-/** A refusal agrees to no text. */
+/** A refusal is not bound to a text. */
 function isOtherNotice(row: VisitedRecord, { accepted, policy_version, notice_locale }: BannerDraft): boolean {
   if (accepted === false) return false
   return (
@@ -114,11 +114,11 @@ function isOtherNotice(row: VisitedRecord, { accepted, policy_version, notice_lo
   )
 }
 
-/** An answer to the old notice says nothing about a new one. @throws Failure `invalid_request` for absent fields */
+/** An answer to the old notice says nothing about a new one. @throws Failure `invalid_request` for missing fields */
 function rejectPartialAnswer(draft: BannerDraft): void {
   const absent = (['accepted', 'preferences'] as const).filter(name => draft[name] === undefined)
   if (absent.length === 0) return
-  throw new Failure('invalid_request', `${absent.join(', ')}: must be given, because the record has another notice`)
+  throw new Failure('invalid_request', `${absent.join(', ')}: required, because the record has a different notice`)
 }
 
 export function invalidToken(): Failure {

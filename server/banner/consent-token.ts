@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { idBytes, idOf } from '../../src/evidence/bytes.ts'
 
-/** Browsers keep a cookie no longer (RFC 6265bis section 5.5). */
+/** Browsers limit cookies to this age (RFC 6265bis section 5.5). */
 const lifetimeMs = 400 * 24 * 60 * 60 * 1000
 
 const prefix = 'ct-'

@@ -24,7 +24,7 @@ export interface VisitedRecord extends LiveState {
   subject_id: string | null
   notice_locale: string | null
   gpc: boolean | null
-  /** Null for a refusal, and if the consent does not end. */
+  /** Null for a refusal, or if the consent does not expire. */
   expires_at: Date | null
   sites_policy: number
   /** Null unless a page of the site made the last change. */

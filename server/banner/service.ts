@@ -47,7 +47,7 @@ export async function recordVisit(
   return { id, consent_id, accepted, preferences, policy_version, created_at, consent_token }
 }
 
-/** A successor for another notice keeps the identifiers for a withdrawal. */
+/** A successor for another notice keeps the identifiers, so that it can be withdrawn. */
 async function continueVisit(
   deps: VisitDeps,
   caller: Caller,

@@ -38,7 +38,7 @@ interface Extras extends Pick<Draft, 'place' | 'gpc'> {
 }
 
 /**
- * Batches a create with the caller's others of this turn of the event loop. A key of the last 24 hours replays its
+ * Batches a create with the caller's others of the same tick. A key of the last 24 hours replays its
  * first response.
  * @throws Failure `not_found` for a site; `conflict` for a key used with another body, a purged record, or a duplicate
  * (db/errors.ts)

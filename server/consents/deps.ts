@@ -30,7 +30,7 @@ interface PolicyDeps {
   readonly policies: Policies
 }
 
-/** Returns maybe outdated versions by site id, without other accounts' sites. */
+/** Returns possibly outdated versions by site id, without other accounts' sites. */
 export async function guessPolicies(
   { sql, policies }: PolicyDeps,
   accountId: string,

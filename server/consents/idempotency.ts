@@ -18,12 +18,12 @@ export function readIdempotencyKey(header: ReadHeader): string | null {
   throw new Failure('invalid_request', 'Idempotency-Key: must be 1 to 255 printable ASCII characters, given once')
 }
 
-/** @throws Failure `invalid_request`: a batch's sender would consider retries safe */
+/** @throws Failure `invalid_request` for a batch, whose sender would assume that retries are safe */
 export function rejectIdempotencyKey(header: ReadHeader): void {
   if (header('idempotency-key') === undefined) return
   throw new Failure(
     'invalid_request',
-    'Idempotency-Key: must not be given with a batch, each row of which may have its own idempotency_key',
+    'Idempotency-Key: must not be sent with a batch: give each row an idempotency_key instead',
   )
 }
 

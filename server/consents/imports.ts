@@ -24,7 +24,7 @@ interface Growing extends NewImport {
 
 interface ImportRun {
   readonly view: View
-  /** By row index: a retry's own record is not a replay. */
+  /** By row index, so that a retry does not report its own record as a replay. */
   readonly newIds: Map<number, string>
 }
 
@@ -72,7 +72,7 @@ async function insertNew(
   return new Map(inserted.map(({ id, json }) => [indexes.get(id) as number, json]))
 }
 
-/** A draft that is neither inserted nor known has no site. */
+/** A draft that is neither inserted nor known has an unknown site. */
 async function replayKnown(
   { sql }: ConsentDeps,
   { accountId }: Caller,
@@ -112,7 +112,7 @@ function answerKnown(
 ): Created | Failure {
   if (bodyHash === null) return conflict('The record of this origin was erased, and is not imported again.', 'purged')
   if (!bodyHash.equals(claim.bodyHash))
-    return conflict('This origin was imported with another content.', 'origin_differs')
+    return conflict('This origin was imported with different content.', 'origin_differs')
   return json === null ? conflict('The record of this origin is missing.') : { json, isReplayed: id !== own }
 }
 

@@ -40,10 +40,10 @@ export async function getPage(
   return { text: toText(page?.records ?? '', limit, next), next }
 }
 
-/** @throws Failure `invalid_request` for other filters than `site_id` */
+/** @throws Failure `invalid_request` for filters other than `site_id` */
 function toPeriod({ site_id, expiry = '', ...others }: CountQuery): ExpiryFilters {
   const [other] = Object.entries(others).flatMap(([name, value]) => (value === undefined ? [] : [name]))
-  if (other) throw new Failure('invalid_request', `expiry: can be combined with site_id only, not with ${other}`)
+  if (other) throw new Failure('invalid_request', `expiry: can be combined only with site_id, not with ${other}`)
   const now = new Date()
   const end = expiry === 'expired' ? null : endOfConsent(now, expiry)
   if (!end && expiry !== 'expired') throw new Failure('invalid_request', 'expiry: must be at most 100 years')
@@ -89,7 +89,7 @@ export async function* pagesAfter(
 /** Filters that never change, and name no person. */
 const settledFilters: readonly string[] = ['site_id', 'imported', 'from', 'to'] satisfies FilterName[]
 
-/** True if a lagging replica has the same list. A person's may still show an erased record. */
+/** True if a lagging replica has the same list. A person's list may still show an erased record. */
 function isSettled({ before, include_deleted: _, ...values }: ListFilters): boolean {
   const given = Object.entries(values).filter(([, value]) => value !== undefined)
   if (given.some(([name]) => !settledFilters.includes(name))) return false

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 
-/** Without it no guess can be tested against the origins of erased records. */
+/** Secret without which nobody can test guesses against the origins of erased records. */
 export const originSecretName = 'origin'
 
 /** Returns the HMAC-SHA-256 of `account id || system || 0x00 || id`. */

@@ -48,7 +48,7 @@ const consentJson = staticFragment(sql => sql`${consentText(sql)} as json`)
 
 const idJson = staticFragment(sql => sql`'{"id":"' || id || '"}' as json`)
 
-/** `minimal` is only the id (`Prefer: return=minimal`). */
+/** `minimal` returns only the id (`Prefer: return=minimal`). */
 export type View = 'whole' | 'minimal'
 
 export function viewJson(sql: Sql, view: View): Fragment {
@@ -126,7 +126,7 @@ export async function findPolicyVersions(
   return new Map(rows.map(row => [row.id, row.policy_version]))
 }
 
-/** Returns records in any order. The subselect hides the array's length, with which each call would be planned anew. */
+/** Returns records in any order. The subselect hides the array's length; otherwise each call would be planned anew. */
 export function findConsentsJson(
   sql: Sql,
   accountId: string,
@@ -185,7 +185,7 @@ const andSitesPolicy = staticFragment(
   )`,
 )
 
-/** Returns undefined if the version has changed. One statement, as `insertConsents`. */
+/** Returns undefined if the version has changed. One statement, like `insertConsents`. */
 export async function updateConsent(
   sql: Sql,
   accountId: string,
@@ -193,7 +193,7 @@ export async function updateConsent(
     readonly deleted_at: Date | null
     readonly expiresAt: Date | null | undefined
     readonly isSitesPolicy?: boolean
-    /** SHA-256 of the page's request that the change answers. */
+    /** SHA-256 of the page's request that this change answers. */
     readonly requestHash?: Buffer
   },
   { link, ...entry }: ActionEntry,
@@ -352,7 +352,7 @@ export function findActorNames(sql: Sql, accountId: string, id: string): Promise
     where h.account_id = ${accountId} and h.consent_id = ${id} and h.actor_id is not null`
 }
 
-/** Returns fields that the record hash covers but a record does not show. */
+/** Returns fields that the record hash covers but the record does not show. */
 export async function findUnshown(
   sql: Sql,
   accountId: string,

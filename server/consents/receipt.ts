@@ -30,7 +30,7 @@ const tooManyEvents = (record: string) =>
   `${record} has more than ${maxEvents} events, too many for a receipt; its history has them all.`
 
 /**
- * @throws Failure `not_found`, also for a deleted record; `conflict` for too many events or a back-dated one;
+ * @throws Failure `not_found`, also for a deleted record; `conflict` for too many events or a backdated one;
  * `internal_error` if the history or the log does not verify
  */
 export async function issueReceipt(
@@ -48,7 +48,7 @@ export async function issueReceipt(
   const backdated = findBackdated(places)
   if (backdated) {
     const reason = `version ${backdated.version} of the record ${id} ${describeBackdating(backdated)}`
-    throw new Failure('conflict', `No receipt is signed: ${reason}.`)
+    throw new Failure('conflict', `No receipt was signed: ${reason}.`)
   }
   const inclusion = await proveRecord(sql, caller.accountId, places, last.hash)
   const privacy_notice = await findPrivacyNotice(sql, caller.accountId, { ...last, record_id: id })
@@ -130,7 +130,7 @@ async function requireVerified(sql: Sql, accountId: string, id: string): Promise
 }
 
 function notVerified(id: string, problem: string): Failure {
-  return new Failure('internal_error', `The record ${id} does not verify: ${problem}. No receipt of it is signed.`)
+  return new Failure('internal_error', `The record ${id} does not verify: ${problem}. No receipt was signed.`)
 }
 
 function describe({ version, detail }: Finding): string {

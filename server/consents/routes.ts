@@ -133,12 +133,14 @@ function areImports(rows: readonly unknown[]): boolean {
   throw new Failure('invalid_request', 'records: either all or none must have an origin')
 }
 
-/** An owner's session has `write`. */
+/** The session of an owner has `write`. */
 function requireScope(caller: Caller, scope: 'write' | 'import'): void {
   if (isKeyCaller(caller) ? caller.scopes.includes(scope) : scope === 'write') return
   throw new Failure(
     'forbidden',
-    isKeyCaller(caller) ? `The API key lacks the scope ${scope}.` : 'An import needs an API key with the scope import.',
+    isKeyCaller(caller)
+      ? `The API key lacks the scope ${scope}.`
+      : 'An import requires an API key with the scope import.',
     { reason: 'missing_scope' },
   )
 }

@@ -45,7 +45,7 @@ export interface NewRecord extends Identity, State {
   readonly near_subject: string | null
   readonly notice_locale: string | null
   readonly notice_entry: number | null
-  /** Null for a refusal, and without a validity in the notice. */
+  /** Null for a refusal, or if the notice has no validity. */
   readonly expires_at: Date | null
   readonly gpc: true | null
 }

@@ -65,7 +65,7 @@ export async function getHistory(
   return { data: data.map(entry => ({ ...entry, actor_name: names.get(entry.actor_id ?? '') ?? null })), ...unshown }
 }
 
-/** Service specification, section 2.2, with the link in the hash chain. */
+/** Service specification, section 2.2, plus the link in the hash chain. */
 function toAuditEntry(row: EntryRow): AuditEntry {
   return {
     id: entryId(row.hash),
@@ -107,16 +107,16 @@ export function restoreConsent(
   })
 }
 
-const purged = 'The record is purged: its personal data is gone, and it cannot be restored.'
+const purged = 'The record was purged: its personal data is gone, and it cannot be restored.'
 const covered =
-  'An erasure request covers this record. It is restored only with despite_erasure, which its history shows from then on.'
+  'An erasure request covers this record. It can be restored only with despite_erasure, which its history will show.'
 
 function findLive({ sql }: ConsentDeps, { accountId }: Caller, id: string) {
   return () => queries.findConsent(sql, accountId, id)
 }
 
 interface Change extends Pick<Event, 'action' | 'state'> {
-  /** ISO 8601 duration, null for no end; undefined keeps the expiry. */
+  /** ISO 8601 duration, null if it does not expire; undefined keeps the expiry. */
   readonly validFor?: string | null
 }
 
@@ -148,7 +148,7 @@ async function applyEvent<Row extends StateRow & ConsentJson>(
     if (written) return written.json
     await delay(Math.random() * maxBackoffMs)
   }
-  throw unavailable('Too many concurrent requests change this record.')
+  throw unavailable('Too many concurrent requests are changing this record.')
 }
 
 export function noConsent(): Failure {

@@ -10,7 +10,7 @@ export interface PageFiles {
   readonly assets: ReadonlyMap<string, StaticFile>
 }
 
-/** The first exists in a build; the second is for a run from source. */
+/** The first path exists in a build, the second when run from source. */
 const folders = ['./built/', '../../dist/server/dashboard/built/'].map(path => new URL(path, import.meta.url))
 
 /** Reads the page's files into memory. @throws Error if the dashboard is not built */

@@ -17,7 +17,7 @@ async function pageFiles(): Promise<PageFiles> {
 
 const config = { access: 'anyone' } as const
 
-/** Serves the dashboard at `/` to requests that accept HTML. All others learn where to look. */
+/** Serves the dashboard at `/` to requests that accept HTML. Others get the paths of the API. */
 export function rootRoute(app: FastifyInstance, { hasPage }: { readonly hasPage: boolean }): void {
   app.route({
     url: '/',
@@ -34,7 +34,7 @@ export function rootRoute(app: FastifyInstance, { hasPage }: { readonly hasPage:
   })
 }
 
-/** Unknown files get the error that `reject` throws, as any unknown route. */
+/** Unknown files get the error that `reject` throws, like any unknown route. */
 export function dashboardRoutes(
   app: FastifyInstance,
   { reject }: { readonly reject: (request: FastifyRequest) => Promise<never> },

@@ -4,13 +4,10 @@ import { type DbErrorKind, databaseTimeoutMs, dbErrorKind } from './errors.ts'
 /** Returns results in the order of the items; an `Error` rejects one. */
 type Execute<Item, Result> = (items: readonly Item[]) => Promise<readonly (Result | Error)[]>
 
-/** Errors that one item can cause; null is one outside the database. */
+/** Codes of errors that one item can cause; null for an error outside the database. */
 const itemErrors = new Set<DbErrorKind | null>([null, 'conflict', 'missing'])
 
-/**
- * Combines calls of one turn of the event loop into one statement. If one item may have made it fail, retries each
- * alone.
- */
+/** Combines calls of one tick into one statement. If one item may have made it fail, retries each alone. */
 export class Batcher<Item, Result> {
   readonly #loaders = new Map<string, DataLoader<Item, Result>>()
 

@@ -47,7 +47,7 @@ export async function startEmbedded(
   const start = async () => {
     worker = new Worker(workerFile, { workerData: { folder } })
     await ready(worker)
-    let reason = new Error('its thread ended')
+    let reason = new Error('its thread exited')
     worker.on('error', error => {
       reason = error
     })
@@ -130,7 +130,7 @@ function ready(worker: Worker): Promise<void> {
   return new Promise((resolve, reject) => {
     worker.once('message', () => resolve())
     worker.once('error', reject)
-    worker.once('exit', code => reject(new Error(`its thread ended with code ${code}`)))
+    worker.once('exit', code => reject(new Error(`its thread exited with code ${code}`)))
   })
 }
 

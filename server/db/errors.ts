@@ -8,7 +8,7 @@ export type DbErrorKind =
   /** The statement may have been executed. */
   | 'lost'
   | 'aborted'
-  /** Not executed. Another connection or a new plan may succeed. */
+  /** Not executed: another connection or a new plan may succeed. */
   | 'rejected'
   | 'unavailable'
   | 'conflict'
@@ -130,13 +130,13 @@ function countRetries(kind: DbErrorKind | null, isIdempotent: boolean): number {
 }
 
 /**
- * The work goes on.
+ * The work continues.
  * @throws Failure `unavailable` at the timeout
  */
 export function withTimeout<T>(work: Promise<T>, timeoutMs: number, onEnd = () => {}): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     const timer = setTimeout(() => {
-      reject(unavailable('The request could not be answered in time.', { code: 'DEADLINE' }))
+      reject(unavailable('The request could not be completed in time.', { code: 'DEADLINE' }))
     }, timeoutMs)
     work.then(resolve, reject).finally(() => clearTimeout(timer))
   }).finally(onEnd)

@@ -13,7 +13,7 @@ import statistics from './migrations/0001_baseline/statistics.sql'
 export type Migration = readonly [name: string, steps: readonly string[], oldest?: string]
 
 /**
- * A released file is never edited. A step is a transaction; each but the last may run again. `oldest` is the oldest
+ * A released file is never edited. A step is a transaction; each except the last may run again. `oldest` is the oldest
  * schema whose programs may start after the migration; default: only programs that know it.
  */
 const migrations: readonly Migration[] = [
@@ -34,10 +34,10 @@ interface Applied {
   readonly oldest: string | null
 }
 
-/** Longest wait for a lock that stops requests. */
+/** Longest wait for a lock that blocks requests. */
 const lockTimeoutMs = 300
 
-/** Longer than `deadlock_timeout`, after which autovacuum gives way to a lock. */
+/** Longer than `deadlock_timeout`, after which autovacuum yields to a lock. */
 const weakLockTimeoutMs = 1500
 
 const lockPauseMs = 2000
@@ -82,7 +82,7 @@ async function migrateBesideNodes(sql: Sql, waiting: Waiting, migration: Migrati
   }
 }
 
-/** Runs a transaction while no other node migrates. Repeats it until no lock takes long. */
+/** Runs a transaction while no other node migrates. Repeats it until it gets its locks quickly. */
 async function runAlone<T>(
   sql: Sql,
   { onWait, signal, known = migrations }: Waiting,
@@ -125,7 +125,7 @@ async function limitLocks(tx: TransactionSql, ms: number): Promise<void> {
   await tx.unsafe(`set local lock_timeout = ${ms}`)
 }
 
-/** Locks a step's tables against vacuum alone. */
+/** Locks a step's tables only against vacuum. */
 async function stopVacuum(tx: TransactionSql, step: string): Promise<void> {
   const words = step.replace(/--.*/g, '').match(/\w+/g) ?? []
   const tables = await tx<{ name: string }[]>`
@@ -166,7 +166,7 @@ function rejectOthers(applied: readonly Applied[], migrations: readonly Migratio
   const newer = applied.find(({ name, oldest }) => !known.includes(name) && (oldest === null || oldest > last))
   if (!newer) return
   throw new OperatorError(`the database has the schema ${newer.name} of a newer version of consentctl`, {
-    hint: `use that version or a later one: this one knows ${last}. To go back, restore a backup from before the upgrade`,
+    hint: `use that version or a later one: this one supports ${last}. To go back, restore a backup from before the upgrade`,
   })
 }
 

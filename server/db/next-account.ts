@@ -1,13 +1,13 @@
 import type { Fragment, Sql } from 'postgres'
 import { dbErrorKind } from './errors.ts'
 
-export const partialMessage = 'the accounts of a server of the cluster that is down were left out'
+export const partialMessage = 'accounts on a cluster server that is down were skipped'
 
-/** Follows `account_id` in a query. */
+/** Condition on `account_id` in a query. */
 export type Accounts = Fragment
 
 /**
- * Finds accounts with work by one query. If that fails because a server of a Citus cluster is down, queries each
+ * Finds accounts with work in one query. If that fails because a server of a Citus cluster is down, queries each
  * account of the other servers.
  */
 export class NextAccount {

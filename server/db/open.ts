@@ -29,7 +29,7 @@ const maxConnections = 10
 const maxPublicConnections = 4
 const maxReplicaConnections = 5
 
-/** One to read while a write waits. */
+/** One reads while a write waits. */
 const maxMonitorConnections = 2
 
 export async function openDatabase(config: Config, options: OpenOptions): Promise<Database> {
@@ -77,7 +77,7 @@ async function openMigrated(
   }
 }
 
-/** @throws OperatorError if the database is lost */
+/** @throws OperatorError if the database connection is lost */
 export async function explainLoss<T>(config: Config, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -114,14 +114,14 @@ const otherHints = {
     other: 'check the database URL',
   },
   folder: {
-    unavailable: 'close clients that block it, such as psql with an open transaction, and run it again',
+    unavailable: 'close clients that block it, such as psql with an open transaction, and retry',
     other: 'check the data folder',
   },
 } as const
 
 function delayHint(cause: unknown): string | undefined {
   if (/ remote node /.test(String((cause as Error).message)))
-    return 'start that server of the cluster, or take it out with citus_disable_node'
+    return 'start that server of the cluster, or remove it with citus_disable_node'
   if (dbErrorCode(cause) !== '57014') return undefined
   return 'look for a lock on the tables, or for a server of the cluster that hangs'
 }

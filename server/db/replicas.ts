@@ -52,7 +52,7 @@ export class Replicas {
   }
 }
 
-/** Returns false also if nothing was committed for a minute. */
+/** Also returns false if nothing was committed for a minute. */
 async function isCurrent(sql: Sql): Promise<boolean> {
   const since = new Date(Date.now() - maxLagMs)
   const [row] = await sql<{ is_current: boolean | null }[]>`

@@ -1,4 +1,4 @@
-/** Row of what the API returns as T: its times are dates. */
+/** Database row of an API type T, with times as dates. */
 export type Row<T> = {
   -readonly [Name in keyof T]: Name extends `${string}_at` | 'effective_from' ? Date | Extract<T[Name], null> : T[Name]
 }

@@ -22,7 +22,7 @@ export async function revokeSigningKey(
   return await withKeys(options, host, {}, (sql, signer) => revokeKey(sql, signer, { keyId, reason }))
 }
 
-/** Lets the environment's key follow the newest one, whose id is `lost`. @throws OperatorError if it is known already */
+/** Lets the environment's key follow the newest one, whose id is `lost`. @throws OperatorError if it is already known */
 export async function restartSigningKeys(
   options: DatabaseOptions,
   lost: string,
@@ -60,12 +60,12 @@ async function requireNew(sql: Sql, key: KeyObject | null): Promise<void> {
   if (!key)
     throw new OperatorError('SIGNING_KEY_FILE is not set: nothing was changed', {
       code: 'settings',
-      hint: 'name the file of the new key in it. Without it the service signs with the key in its database',
+      hint: 'set it to the file of the new key. Without it the service signs with the key in its database',
     })
   const keyId = keyIdOf(key)
   const rows = await listKeyStatements(sql)
   if (!listIntroduced(rows.map(({ document }) => document)).includes(keyId)) return
-  throw new OperatorError(`the key ${keyId} of SIGNING_KEY_FILE is in the log of keys already: nothing was changed`, {
+  throw new OperatorError(`the key ${keyId} of SIGNING_KEY_FILE is already in the log of keys: nothing was changed`, {
     code: 'conflict',
     hint: 'start the server with it',
   })

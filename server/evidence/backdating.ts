@@ -1,4 +1,4 @@
-// An entry that existed when a checkpoint was made has a leaf before it. One after a checkpoint that is dated before it
+// An entry that existed when a checkpoint was made has an earlier leaf. One after a checkpoint that is dated before it
 // was written later than stated.
 
 import type { Sql } from 'postgres'
@@ -71,9 +71,9 @@ export async function findCompleteTime(
 }
 
 export interface Place extends PlaceRow {
-  /** The first checkpoint that has the entry, or null. */
+  /** The first checkpoint that covers the entry, or null. */
   readonly after: SignedCheckpoint | null
-  /** The last complete one that does not, or null. */
+  /** The last complete checkpoint that does not, or null. */
   readonly before: SignedCheckpoint | null
 }
 

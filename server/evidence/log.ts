@@ -36,7 +36,7 @@ export interface Log {
 /**
  * Appends new entries and signs checkpoints. Can be stopped at any time and run on several nodes at once. Returns null
  * if nothing is new.
- * @throws Error that names an account whose log cannot be continued, after the others are done
+ * @throws Error naming an account whose log cannot be continued, after the others are done
  */
 export async function coverAll(log: Log): Promise<Covered | null> {
   let entries = 0
@@ -63,7 +63,7 @@ export async function coverAll(log: Log): Promise<Covered | null> {
 
 /**
  * Yields the number of entries of each batch. The last batch is read from the first entry again; only such batches
- * contain the account's own entries. Back-dated entries are appended too: their position shows when they came.
+ * contain the account's own entries. Backdated entries are appended too: their position shows when they were added.
  */
 export async function* coverAccount(log: Log, accountId: string): AsyncGenerator<number> {
   let after: LogEntry | undefined
@@ -160,7 +160,7 @@ async function openTree(
 ): Promise<MerkleTree> {
   const own = signedRoots.get(signer)?.get(accountId)
   if (own && !(await findRoot(sql, accountId, own.size))?.equals(own.root))
-    throw new Error(`the checkpoint of ${own.size} leaves, which this node has signed, is gone; ${hint}`)
+    throw new Error(`the checkpoint of ${own.size} leaves, signed by this node, is missing; ${hint}`)
   if (!last) return new MerkleTree()
   const tree = new MerkleTree(last.tree_size, last.frontier)
   const { checkpoint, isSignedBy } = readCheckpoint(last.document)

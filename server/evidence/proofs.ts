@@ -29,7 +29,7 @@ interface Deps {
   readonly sql: Sql
 }
 
-const noCheckpoint = 'There is no such checkpoint of the log, or not yet.'
+const noCheckpoint = 'There is no such checkpoint of the log, at least not yet.'
 const notInTree = 'There is no such entry in a log of that size.'
 const noSize = 'The log does not have that size.'
 
@@ -45,7 +45,7 @@ export async function getCheckpoint({ sql }: Deps, accountId: string, query: Che
 
 export async function getTimestamp({ sql }: Deps, accountId: string, size?: number): Promise<Buffer> {
   const token = await findTimestamp(sql, accountId, size)
-  if (!token) throw new Failure('not_found', 'There is no such timestamp, or not yet.')
+  if (!token) throw new Failure('not_found', 'There is no such timestamp, at least not yet.')
   return token
 }
 
@@ -103,7 +103,7 @@ export async function proveRecord(
     return { hash, leaf_index, size, after, before, side: toSide(after.checkpoint) }
   })
   const last = wanted.at(-1)
-  // The hash of the next entry covers one of the same checkpoint.
+  // The next entry's hash covers an entry of the same checkpoint.
   const ends = wanted.filter(({ size }, index) => wanted[index + 1]?.size !== size)
   const { path } = (await prove(sql, accountId, ends)).at(-1) ?? {}
   if (!last || !path || wanted.length < places.length) return null
@@ -190,16 +190,16 @@ export async function proveGrowths(
 }
 
 function tampered(accountId: string): Failure {
-  return new Failure('internal_error', `The log of the account ${accountId} does not have the root of its checkpoint.`)
+  return new Failure('internal_error', `The log of the account ${accountId} has a different root from its checkpoint.`)
 }
 
-/** Lets other requests run; may throw, to stop the work. */
+/** Yields to other requests; may throw to stop the work. */
 export type Pause = () => Promise<unknown>
 
-/** Each may have the leaves of a checkpoint. */
+/** Each may contain the leaves of a checkpoint. */
 const rangesPerQuery = 100
 
-/** Reads what paths have in common once. */
+/** Reads shared parts of paths once. */
 async function hashPaths(
   sql: Sql,
   accountId: string,

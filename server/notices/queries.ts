@@ -48,7 +48,7 @@ export async function findNotice(sql: Sql, { accountId, siteId, version }: Notic
 
 /**
  * Writes nothing for an unknown site, a published notice, or unchanged details. The first revision is random, so that a
- * new draft repeats none.
+ * new draft never repeats one.
  */
 export async function upsertDraft(
   sql: Sql,
@@ -88,7 +88,7 @@ export interface StoredText {
   readonly content: Buffer
 }
 
-/** Returns false unless there is a draft without this text that has room for it. */
+/** Returns false unless there is a draft without this text and with room for it. */
 export async function upsertText(
   sql: Sql,
   { accountId, siteId, version }: NoticeKey,

@@ -26,10 +26,7 @@ export async function findPrivacyNotice(sql: Sql, accountId: string, record: Bou
   const publication = row ? readPublication(row) : null
   if (!publication || !isNoticeOf(publication, record, first_leaf)) {
     const problem = 'the log does not have the publication of its notice before it'
-    throw new Failure(
-      'internal_error',
-      `The record ${record_id} does not verify: ${problem}. No receipt of it is signed.`,
-    )
+    throw new Failure('internal_error', `The record ${record_id} does not verify: ${problem}. No receipt was signed.`)
   }
   const { hash, leaf_index, manifest } = publication
   const { site_id: _site, policy_version: _version, ...details } = manifest

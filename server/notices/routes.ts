@@ -9,7 +9,7 @@ import type { NoticeKey } from './queries.ts'
 import * as service from './service.ts'
 import { getSubjects, type NoticeSubjectDeps } from './service.ts'
 
-/** A repeated change finds its own result. */
+/** A retried change finds its own result. */
 const options = { isIdempotent: () => true }
 
 const extensions: Readonly<Record<string, string>> = {

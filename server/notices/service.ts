@@ -144,7 +144,7 @@ export async function publish(
 
 function requireRevision(row: NoticeRow, revision: number | undefined): void {
   if (revision === undefined || row.revision === revision) return
-  const what = row.published_entry === null ? 'The draft was changed' : 'Another draft was published'
+  const what = row.published_entry === null ? 'The draft has changed' : 'Another draft was published'
   throw new Failure('conflict', `${what}: it has revision ${row.revision}.`, { reason: 'concurrent_change' })
 }
 
@@ -190,7 +190,7 @@ async function requireNotice(sql: Sql, key: NoticeKey): Promise<NoticeRow> {
 async function requireDraft(sql: Sql, key: NoticeKey): Promise<NoticeRow> {
   const row = await requireNotice(sql, key)
   if (row.published_entry === null) return row
-  const message = 'The notice is published: nothing can change it. Publish another version.'
+  const message = 'The notice is published and can no longer change. Publish another version.'
   throw new Failure('conflict', message, { reason: 'already_published' })
 }
 

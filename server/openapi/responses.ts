@@ -103,7 +103,7 @@ export const errorResponses = {
     code: 'invalid_request',
     status: 405,
     description: 'The path does not have this method.',
-    message: 'The method is not one of GET, POST.',
+    message: 'The method must be one of GET, POST.',
     headers: ['Allow'],
   },
   RequestTimeout: {
@@ -162,15 +162,15 @@ export const errorResponses = {
   InternalError: {
     code: 'internal_error',
     description: 'The service failed. It takes no unit of the quota.',
-    message: 'The service failed to answer; the request id helps to find out why.',
+    message: 'The service failed; look up the request id in its log to find out why.',
     headers: [...quotaHeaders, 'Request-Not-Applied', 'Vary'],
   },
   Unavailable: {
     code: 'unavailable',
     alternatives: ['read_only'],
     description:
-      'The database does not respond, or there are too many requests. With `read_only`: the service only reads at the moment, because its database accepts no writes, or because its clock is wrong; the message says which. It takes no unit of the quota.',
-    message: 'The database does not answer at the moment.',
+      'The database does not respond, or there are too many requests. With `read_only`: the service is read-only at the moment, because its database accepts no writes, or because its clock is wrong; the message says which. It takes no unit of the quota.',
+    message: 'The database is not responding at the moment.',
     headers: [...quotaHeaders, 'Retry-After', 'Request-Not-Applied', 'Vary'],
   },
 } as const satisfies Record<string, ErrorResponse>

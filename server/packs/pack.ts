@@ -33,22 +33,22 @@ export type Deps = Pick<ConsentDeps, 'reads'> & Log
 /** Each may need a proof and two checkpoints. */
 const maxHistory = 500
 
-/** Of entries about the site and the actors: each needs a proof. */
+/** Entries about the site and the actors: each needs a proof. */
 const maxEntries = 200
 
-/** Of all texts of a notice: the archive is made in memory. */
+/** All texts of a notice: the archive is built in memory. */
 const maxTextBytes = 16 * 1024 * 1024
 
 /**
  * Returns a tar archive, after verifying it whole. An owner or a key gets a checkpoint with the record. Stops at `until`
- * (`performance.now()`), because an answer that nobody gets would delay others.
- * @throws Failure as `issueReceipt`; `unavailable` until a checkpoint has the record, or at `until`; `conflict` if it is
- * too large or does not verify
+ * (`performance.now()`), because a response that nobody receives would delay others.
+ * @throws Failure like `issueReceipt`; `unavailable` until a checkpoint has the record, or at `until`; `conflict` if it
+ * is too large or does not verify
  */
 export async function issuePack(deps: Deps, caller: Caller, id: string, until: number): Promise<Buffer> {
   const pause = async () => {
     await setImmediate()
-    if (performance.now() > until) throw unavailable('The pack was not made in time.')
+    if (performance.now() > until) throw unavailable('The pack was not completed in time.')
   }
   const collect = () => new Collection(deps, caller, id, pause).read()
   let collected = await collect()
@@ -60,7 +60,7 @@ export async function issuePack(deps: Deps, caller: Caller, id: string, until: n
     await coverNow(deps, caller.accountId)
     collected = await collect()
   }
-  if (!collected) throw unavailable(`No checkpoint of the log has all of the record ${id} yet.`)
+  if (!collected) throw unavailable(`No checkpoint of the log covers the whole record ${id} yet.`)
   const { files, isTruncated } = collected
   const created_at = new Date().toISOString()
   const sealing = { createdAt: created_at, keyId: deps.signer.keyId, isTruncated }
@@ -90,7 +90,7 @@ export async function issuePack(deps: Deps, caller: Caller, id: string, until: n
 
 interface Collected {
   readonly files: Map<string, Buffer>
-  /** Older entries of `administration/` were left out. */
+  /** True if older entries of `administration/` were left out. */
   readonly isTruncated: boolean
 }
 
@@ -100,7 +100,7 @@ export class Collection {
   readonly #id: string
   readonly #pause: Pause
   readonly #files = new Map<string, Buffer>()
-  /** By the file of the proof. */
+  /** By the proof's file name. */
   readonly #leaves = new Map<string, Leaf>()
   /** Earlier ones, by size. */
   readonly #checkpoints = new Map<number, SignedCheckpoint>()
@@ -112,7 +112,7 @@ export class Collection {
     this.#pause = pause
   }
 
-  /** Returns null if the record changed meanwhile, or the log does not have all of it yet. */
+  /** Returns null if the record changed meanwhile, or is not entirely in the log yet. */
   async read(): Promise<Collected | null> {
     const { sql, signer } = this.#deps
     const { accountId } = this.#caller
@@ -121,7 +121,7 @@ export class Collection {
     if (history.data.length > maxHistory)
       throw new Failure(
         'conflict',
-        `The record has more than ${maxHistory} events, too many for a pack; its history has them all.`,
+        `The record has more than ${maxHistory} events, too many for a pack: read its history instead.`,
       )
     this.#addJson('history.json', history)
     const record = await getConsent(this.#deps, this.#caller, this.#id, true)
@@ -156,7 +156,7 @@ export class Collection {
     this.#add(name, Buffer.from(JSON.stringify(value)))
   }
 
-  /** Chooses the checkpoints between which the log got each entry; those of one checkpoint share the last one's proof. */
+  /** Chooses the checkpoints between which each entry was logged; entries of one checkpoint share the proof of the last. */
   #addPlaces(places: readonly Place[]): void {
     for (const [index, place] of places.entries()) {
       const { version, size, after, before } = place
@@ -188,7 +188,7 @@ export class Collection {
     this.#addEntry('notice.json', document, { consent_id: accountId, version: entry, hash, leaf_index })
     const { texts } = readManifest(this.#files)
     if (texts.reduce((bytes, { size }) => bytes + size, 0) > maxTextBytes)
-      throw new Failure('conflict', `The texts of its notice are larger than ${maxTextBytes / 2 ** 20} MiB together.`)
+      throw new Failure('conflict', `The texts of its notice exceed ${maxTextBytes / 2 ** 20} MiB in total.`)
     for (const text of texts) {
       await this.#pause()
       const found = await findText(sql, { accountId, ...site }, text.language)
@@ -210,7 +210,7 @@ export class Collection {
     return rows.length > maxEntries
   }
 
-  /** Of the leaves and earlier checkpoints, in the tree of the last one. */
+  /** Proofs of the leaves and earlier checkpoints, in the tree of the last one. */
   async #addProofs(last: { readonly size: number; readonly root: Buffer }): Promise<void> {
     const { sql } = this.#deps
     const { accountId } = this.#caller

@@ -6,7 +6,7 @@ export interface EntryRow extends Leaf {
   readonly document: string
 }
 
-/** Returns the newest entries with one of these targets, but for `except`, among the first `size` leaves. */
+/** Returns the newest entries with one of these targets, without `except`, among the first `size` leaves. */
 export function listEntriesAbout(
   sql: Sql,
   accountId: string,

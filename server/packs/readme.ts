@@ -11,7 +11,7 @@ interface Sealing {
   readonly isTruncated: boolean
 }
 
-/** Lines that begin with four blanks are commands; foreign text cannot begin one. */
+/** Lines that begin with four blanks are commands; untrusted text cannot start one. */
 export function formatReadme(pack: Pack, { createdAt, keyId, isTruncated }: Sealing): string {
   return [
     'EVIDENCE OF A CONSENT RECORD',
@@ -94,7 +94,7 @@ function commands(pack: Pack, keyId: string): string[] {
   ]
 }
 
-/** A minus marks a left hash. */
+/** A minus marks a hash on the left. */
 function steps({ leaf_index, tree_size, path }: InclusionProof): string {
   return inclusionRanges(leaf_index, tree_size)
     .map(({ from }, index) => `${from <= leaf_index ? '-' : ''}${path[index]}`)

@@ -223,7 +223,7 @@ const words: readonly (FileWords & { readonly isIn: (pack: Pack, isTruncated: bo
   },
 ]
 
-/** Only about files in the pack. */
+/** Describes only files in the pack. */
 export function describeFiles(pack: Pack, isTruncated: boolean): FileWords[] {
   return words.filter(({ isIn }) => isIn(pack, isTruncated))
 }

@@ -20,7 +20,7 @@ export class Failures {
     const message = this.#more === 0 ? this.#first : `${this.#first}; and ${this.#more} more`
     throw new OperatorError(message, {
       code: 'conflict',
-      hint: 'everything else is done; consentctl admin verify shows what was changed',
+      hint: 'everything else was purged; consentctl admin verify shows what was changed',
     })
   }
 }

@@ -6,7 +6,7 @@ import type { BatchLink, ChainRow, StateRow } from '../consents/rows.ts'
 import { toArrayLiteral } from '../db/fragments.ts'
 
 export interface DueRow extends Pick<ChainRow, 'id' | 'version'> {
-  /** Text: a Date has fewer digits and no infinity. */
+  /** Text, because a Date has fewer digits and no infinity. */
   deleted_at: string
 }
 
@@ -154,7 +154,7 @@ export function listRetentionSites(sql: Sql, after: SiteKey, limit: number): Pro
     order by account_id, id limit ${limit}`
 }
 
-/** Uses the slower clock, the node's or the database's. */
+/** Uses the slower of the node's and the database's clock. */
 function expiry(sql: Sql) {
   return sql`least(now(), ${new Date()}::timestamptz) - s.retention_days * interval '24 hours'`
 }
@@ -166,7 +166,7 @@ export function listLive(
   { after, last }: { readonly after: string; readonly last: string },
   limit: number,
 ): Promise<{ id: string; is_expired: boolean }[]> {
-  // The index holds accepted and refused records separately.
+  // The index stores accepted and refused records separately.
   const run = (answer: Fragment) => sql`(
     select id, updated_at from consents
     where account_id = ${account_id} and site_id = ${id} and ${answer} and deleted_at is null

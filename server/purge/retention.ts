@@ -11,7 +11,7 @@ import { findExpired, listLive, listRetentionSites, type RetentionSite } from '.
 const sitesPerPage = 100
 const recordsPerPage = 200
 
-/** Returns the number by account. */
+/** Returns the number of records by account. */
 export async function deleteExpired(sql: Sql, pace: Pace, failures: Failures): Promise<Map<string, number>> {
   return await forEachPage(sql, { signal: pace.signal, failures }, async (site, ids) => {
     const start = performance.now()
@@ -62,7 +62,7 @@ async function* readSites(sql: Sql): AsyncGenerator<RetentionSite> {
   }
 }
 
-/** Yields pages of ids, up to those too young to be expired. */
+/** Yields pages of ids, until records are too young to be expired. */
 async function* readExpired(sql: Sql, site: RetentionSite): AsyncGenerator<readonly string[]> {
   const last = lastIdAt(Date.now() - site.retention_days * dayMs)
   let after = noId

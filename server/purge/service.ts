@@ -71,7 +71,7 @@ async function purgeVerified(
   )
 }
 
-/** Reports a failure without delaying the purge. Returns false if a job is stopped: its next run counts them. */
+/** Reports a failure without delaying the purge. Returns false if the job is stopped: its next run counts them. */
 async function tryToCount(
   sql: Sql,
   accountId: string,
@@ -90,7 +90,7 @@ async function tryToCount(
   return true
 }
 
-/** Purges in several statements, or continues. Returns 1 if it began here. */
+/** Purges in several statements, or continues. Returns 1 if it started here. */
 async function purgeLong(sql: Sql, accountId: string, long: VerifiedRecord, order: Order): Promise<number> {
   const { actor, by, ...pace } = order
   const { id, version } = long.record
@@ -127,7 +127,7 @@ interface VerifiedRecord {
   readonly entries: readonly ChainEntry[]
 }
 
-/** Nothing else proves the rest afterwards. */
+/** Nothing else proves the remaining data afterwards. */
 function purgeLink({ record, entries }: VerifiedRecord, actor: Actor): PurgeLink {
   const { site_id, country, region, notice_entry, origin_system, accepted, policy_version } = record
   const gone = { consent_id: null, subject_id: null, user_agent: null, ip_network: null }
@@ -164,13 +164,13 @@ const refreshed = new WeakSet<Sql>()
 /** A clock that is ahead may have dated a deletion. */
 const endOfTime = new Date('9999-12-31T00:00:00Z')
 
-/** Returns the latest deletion to purge after `days`; 0 purges all. */
+/** Returns the latest deletion to purge after `days`; 0 purges everything. */
 export function purgeBefore(days: number): Date {
   return days === 0 ? endOfTime : new Date(Date.now() - days * dayMs)
 }
 
 /**
- * Counts by account, including records to delete first.
+ * Counts by account, including expired records to delete first.
  * @throws OperatorError if the clock is wrong
  */
 export async function countPurge(sql: Sql, before: Date, signal: AbortSignal): Promise<AccountPurge[]> {
@@ -326,5 +326,5 @@ function unverifiedMessage(ids: readonly (string | null)[], purged: number, fail
   const more = ids.length > maxNamed ? `, and ${ids.length - maxNamed} more` : ''
   const named = ids.slice(0, maxNamed).join(', ') + more
   const also = failure ? `; ${dbErrorCode(failure) ?? (failure as Error).message}` : ''
-  return `purged ${purged} records, and left ${ids.length} whose history does not verify: ${named}${also}`
+  return `purged ${purged} records, and skipped ${ids.length} whose history does not verify: ${named}${also}`
 }

@@ -5,7 +5,7 @@ import { findUsage, type Period, settleLease, type TakenLease, takeLease } from 
 
 export const leaseMs = 1000
 
-/** Time in which another node's lease ends and its units are returned. */
+/** Time for another node's lease to end and its units to be returned. */
 const returnMs = 2 * leaseMs
 
 export const maxLeaseUnits = 1000
@@ -18,7 +18,7 @@ const refusalMs = 200
 export interface KnownLimit {
   /** Null is unlimited. */
   units: number | null
-  /** `performance.now()`; -Infinity if not read yet. */
+  /** `performance.now()`; -Infinity before the first read. */
   readAt: number
 }
 
@@ -31,8 +31,8 @@ interface LeaseOptions {
 }
 
 /**
- * Per-node lease on an account's monthly quota. Takes units in batches, larger the faster they are spent and single
- * near the limit, and returns unused ones after a second. Before it refuses, it waits for other nodes' leases to end.
+ * Per-node lease on an account's monthly quota. Takes units in batches that grow with the rate, and one at a time near
+ * the limit. Returns unused ones after a second. Before it rejects, it waits for other nodes' leases to end.
  */
 export class Lease {
   readonly period: Period
@@ -43,11 +43,11 @@ export class Lease {
   /** Negative after spending on credit. */
   #left = 0
   #used = 0
-  /** Units spent in the last lease, and size of the next. */
+  /** Units spent in the last lease, and the size of the next. */
   #rate = 1
   #waiting = 0
   #taking: Promise<void> | undefined
-  /** Settles even if the statement is stuck in a lock. */
+  /** Settles even if the statement waits for a lock. */
   #waitingForLease: Promise<void> | undefined
   #settling: Promise<void> = Promise.resolve()
   #refusedUntil = 0

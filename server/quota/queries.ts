@@ -8,7 +8,7 @@ export interface Period {
 
 export interface LeaseRequest {
   readonly wanted: number
-  /** Units of `wanted` to spend at once. */
+  /** Units of `wanted` to spend immediately. */
   readonly needed: number
   /** Time until which other nodes wait for returned units. */
   readonly until: Date
@@ -24,7 +24,7 @@ export interface UsageRow {
   held_until: Date | null
 }
 
-/** At most 1/64 of the rest is leased in advance. */
+/** At most 1/64 of the remaining units is leased in advance. */
 const share = 64
 
 const unlimited = Number.MAX_SAFE_INTEGER
@@ -66,7 +66,7 @@ export async function takeLease(
   return row
 }
 
-/** Negative `unspent` were spent on credit, maybe before any lease of the month. */
+/** Negative `unspent` units were spent on credit, possibly before the first lease of the month. */
 export async function settleLease(
   sql: Sql,
   { accountId, month }: Period,

@@ -67,7 +67,7 @@ export class Quota {
     return isOver ? await this.spend(accountId, wanted) : null
   }
 
-  /** Returns null if there are fewer. */
+  /** Returns null if fewer are available. */
   spendHeld(accountId: string, wanted = 1): Units | null {
     const lease = this.#leaseOf(accountId, monthOf(this.now()))
     return lease.spendHeld(wanted) ? this.#units(lease, wanted) : null

@@ -35,9 +35,9 @@ export function applyChange(row: RequestState, change: RequestChange, context: C
 
 function requireWhole({ outcome, outcome_reason }: RequestChange): void {
   if (outcome === 'refused' && outcome_reason === undefined)
-    throw new Failure('invalid_request', 'outcome_reason: must be given if a request is refused')
+    throw new Failure('invalid_request', 'outcome_reason: required if a request is refused')
   if (outcome === undefined && outcome_reason !== undefined)
-    throw new Failure('invalid_request', 'outcome_reason: needs an outcome')
+    throw new Failure('invalid_request', 'outcome_reason: requires an outcome')
 }
 
 function correct(state: RequestState, change: RequestChange, { hmacs }: ChangeContext): void {
@@ -54,7 +54,7 @@ function correct(state: RequestState, change: RequestChange, { hmacs }: ChangeCo
 function extend(state: RequestState, row: RequestState, reason: string, { at, holidays }: ChangeContext): void {
   if (row.extension_reason === reason) return
   if (row.extended_at !== null)
-    throw new Failure('conflict', 'The period was already extended, which can be done only once.')
+    throw new Failure('conflict', 'The period was already extended, and can be extended only once.')
   const first = dueAfter(state.received_on, 1, holidays)
   if (at.toISOString().slice(0, 10) > first)
     throw new Failure('conflict', `The period could be extended until ${first} (GDPR Art. 12(3)), which has passed.`)

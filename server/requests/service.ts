@@ -140,7 +140,7 @@ export async function changeRequest(
   throw unavailable('Too many callers are changing this request at once.')
 }
 
-/** Allows tomorrow in UTC, which has begun in some time zones. */
+/** Allows tomorrow in UTC, which has already begun in some time zones. */
 function requirePast(received: string, at: Date): void {
   const tomorrow = new Date(at.getTime() + 86_400_000).toISOString().slice(0, 10)
   if (received > tomorrow) throw new Failure('invalid_request', 'received_on: must not be in the future')

@@ -8,7 +8,7 @@ import { route } from '../http/route.ts'
 import { networkKey } from '../net/request.ts'
 import { getSession, signIn, signOut } from './service.ts'
 
-/** Failed sign-ins. None counts by e-mail alone, so that nobody can lock out its owner from another network. */
+/** Limits failed sign-ins. None counts by e-mail alone, so that nobody can lock out a user from another network. */
 const limits = {
   email: { max: 10, seconds: 15 * 60 },
   network: { max: 100, seconds: 15 * 60 },

@@ -18,7 +18,7 @@ export function listSites(sql: Sql, accountId: string, includeArchived: boolean)
     where account_id = ${accountId} and (archived_at is null or ${includeArchived}) order by id desc`
 }
 
-/** Returns true if another site in use has the name, and this one does not. A null `name` is the site's own. */
+/** Returns true if another active site has the name, and this one does not. A null `name` means the site's own. */
 export async function isNameTaken(sql: Sql, { accountId, id }: SiteKey, name: string | null): Promise<boolean> {
   const own = sql`from sites where account_id = ${accountId} and id = ${id}`
   const rows = await sql`

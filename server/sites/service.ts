@@ -37,14 +37,14 @@ export async function getSites(
 }
 
 /**
- * Concurrent requests can still share a name.
+ * Concurrent requests can still create a duplicate name.
  * @throws Failure `conflict`
  */
 async function requireFreeName(sql: Sql, key: SiteKey, name: string | null): Promise<void> {
   if (await isNameTaken(sql, key, name))
     throw new Failure(
       'conflict',
-      'name: another site has it already; for a second one of the same name: allow_duplicate',
+      'name: another site already has this name; to create a second one, set allow_duplicate',
       { reason: 'name_taken' },
     )
 }
@@ -66,7 +66,7 @@ export async function createSite({ sql }: SiteDeps, caller: Caller, draft: SiteD
 }
 
 /**
- * Takes effect at once on this node, within a second on others.
+ * Takes effect immediately on this node, within a second on others.
  * @throws Failure `not_found`
  */
 export async function changeSite(

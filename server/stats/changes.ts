@@ -7,13 +7,13 @@ export const everySite = noId
 /** Preferences to count: not addresses and numbers, because no purge removes them. */
 const plainKey = '^[^0-9+@][^@]{0,63}$'
 
-/** Strangers name policies and preferences. */
+/** Anyone can choose policy and preference names. */
 export const maxGroupsPerDay = 500
 
-/** Value of the row of a day's other groups. */
+/** Value of the row for a day's other groups. */
 export const otherGroups = ''
 
-/** A subject with more records is not a person, such as `guest`. */
+/** A subject with more records, such as `guest`, is not a person. */
 const mostRecordsOfPerson = 1000
 
 /** Reads only the index by subject. */

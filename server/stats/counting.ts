@@ -39,12 +39,13 @@ export async function countAll(sql: Sql, pace: Pace): Promise<number> {
     }
     await pauseAfter(start, pace)
   }
-  if (failed.length > 0) throw new OperatorError(`${failed.length} accounts are not counted, first ${failed[0]}`)
+  if (failed.length > 0)
+    throw new OperatorError(`${failed.length} accounts could not be counted, the first is ${failed[0]}`)
   if (accounts.isPartial) throw new OperatorError(partialMessage)
   return counted
 }
 
-/** Halves `most` after each timeout. Returns the end of what it counted. */
+/** Halves `most` after each timeout. Returns the position up to which it counted. */
 async function countBatch(sql: Sql, behind: BehindRow, most: number): Promise<{ to: number; entries: number }> {
   const to = Math.min(behind.leaves + most, behind.size)
   const leaves = to - behind.leaves
@@ -61,7 +62,7 @@ const maxMs = 5000
 
 /**
  * Counts all entries of the persons whose records a purge will empty.
- * @throws Failure `unavailable` if other nodes count all the time, or it is aborted
+ * @throws Failure `unavailable` if it is aborted, or other nodes keep counting
  */
 export async function countBeforePurge(
   sql: Sql,

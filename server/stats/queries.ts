@@ -6,7 +6,7 @@ import type { Accounts } from '../db/next-account.ts'
 import { changes, everySite, isShared, isUncounted, otherGroups, progress } from './changes.ts'
 
 export interface StatsProgress {
-  /** Counted from the log's first. */
+  /** Counted from the start of the log. */
   readonly leaves: number
   readonly revision: number
 }
@@ -153,17 +153,17 @@ export interface GroupRow {
   readonly records: number
   readonly persons: number
   readonly anonymous: number
-  /** Of preferences: those that are true. */
+  /** For preferences: those that are true. */
   readonly accepted: number
   readonly withdrawn: number
   readonly deleted: number
   readonly imported: number
 }
 
-/** With more uncounted entries, a response shows the job's state. */
+/** With more uncounted entries, a response shows the state of the job. */
 const maxUncounted = 10_000
 
-/** Limit of their keys, if counted by preference. */
+/** Maximum length of preference keys that are counted. */
 const maxUncountedKeys = 30_000
 
 const maxGroups = 1000
@@ -268,7 +268,7 @@ function groupsOf(sql: Sql, by: By, cells: Fragment, first: Fragment | null): Fr
     from ${cells} g cross join lateral (select ${start} as start) p group by 2, 3`
 }
 
-/** Counts a person on the first day since `first`, or of all if that is null. */
+/** Counts a person on the first day since `first`, or of all days if that is null. */
 function sums(sql: Sql, first: Fragment | null): Fragment {
   const returned = first
     ? sql`coalesce(g.persons_until[width_bucket(${first} - '1970-01-01'::date - 1, g.previous_days)], 0)`

@@ -3,7 +3,7 @@ import { leastPersons } from '../../src/contract/index.ts'
 /** `small`: fewer than ten persons. `remainder`: its numbers would reveal those of a small group. */
 export type Hidden = 'small' | 'remainder'
 
-/** Hides at least two groups with ten persons together, because the total reveals their sum. */
+/** Hides at least two groups with ten persons in total, because the total reveals their sum. */
 export function hideSmallGroups(sizes: readonly number[], total: number): (Hidden | null)[] {
   const isSmall = (size: number) => size < leastPersons
   const hidden = sizes.map((size): Hidden | null => (isSmall(size) || isSmall(total) ? 'small' : null))

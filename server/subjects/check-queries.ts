@@ -19,7 +19,7 @@ export interface DecidingRow {
   policy_version: number
   version: number
   created_at: Date
-  /** The importer's time for an imported answer. */
+  /** The importer's time, for an imported answer. */
   stated_at: Date
   /** True if the answer for the purpose was given to this service. */
   witnessed: boolean
@@ -43,7 +43,7 @@ export interface DecidingRow {
   renewal_effective_from: Date | null
 }
 
-/** Selects the newest answer of each site; of these the newest that names the purpose, else the newest. */
+/** Selects the newest answer of each site; of these, the newest that has the purpose, else the newest. */
 function deciding(sql: Sql, accountId: string, { subjectId, purpose, siteId, onlyWitnessed, at }: Question): Fragment {
   const of = { subject: sql`${subjectId}`, site: sql`s.id`, purpose: sql`${purpose}::text`, onlyWitnessed, at }
   return sql`

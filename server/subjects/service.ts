@@ -39,7 +39,7 @@ export interface Deps {
   readonly subjectSecret: Uint8Array
 }
 
-/** Shared by a request's retries, so that the response names all deletions. */
+/** Shared by the retries of a request, so that the response lists all deletions. */
 export interface Progress {
   readonly requestId: string
   /** Deadline (`performance.now()`). */
@@ -67,7 +67,7 @@ export function newProgress(requestId: string, until: number, onSkipped: Progres
 
 const batchSize = 200
 
-/** Shares of the remaining time. */
+/** Fractions of the remaining time. */
 const shares = { readiness: 0.4, deletion: 0.3, marks: 0.3, verification: 0.5 } as const
 
 /**
@@ -144,7 +144,7 @@ async function deleteSelected(
     unanswered.delete(links)
     for (const row of deleted) erased.set(row.id, row)
   }
-  // A deletion that may have been written counts too.
+  // A deletion that may have been written also counts.
   const room = () => erasedRecordsLimit - erased.size - sum([...unanswered].map(links => links.length))
   while (performance.now() < until && room() > 0) {
     const limit = Math.min(batchSize, room())
@@ -199,7 +199,7 @@ async function findErased(sql: Sql, accountId: string, { erased, unanswered }: P
   return [...all.values()].sort((a, b) => (a.id < b.id ? -1 : 1))
 }
 
-/** Returns the records that do not verify, or not until the deadline. */
+/** Returns the records that do not verify, or not before the deadline. */
 async function findUnverified(
   sql: Sql,
   accountId: string,
@@ -250,7 +250,7 @@ export function signingTime(until: number): number {
   return Math.max(0, until - performance.now() - 100)
 }
 
-/** Returns an HMAC: only the service, and its responses to erasures, can test a guess. */
+/** Returns an HMAC: only the service, with its responses to erasures, can test a guess. */
 export function standInOf(
   { subjectSecret }: Pick<Deps, 'subjectSecret'>,
   { accountId }: Caller,

@@ -26,12 +26,12 @@ const maxPerRun = 100
 /** A starting node ignores older checkpoints. */
 const lookBackMs = 3 * 24 * 60 * 60 * 1000
 
-/** Another node may store a checkpoint later than it is dated. */
+/** Another node may store a checkpoint later than its date. */
 const marginMs = 10 * 60 * 1000
 
 const maxBackoffMs = 10 * 60 * 1000
 
-/** Newest first, because that covers all entries. Stops at a failure, and retries with exponential backoff. */
+/** Stamps the newest checkpoint first, because it covers all entries. Stops at a failure, and retries with exponential backoff. */
 export function timestampJob(deps: Deps): Job {
   const stamper = new Stamper(deps)
   return { name: 'timestamps', intervalMs, run: signal => stamper.run(signal) }

@@ -15,7 +15,7 @@ export async function findUnstamped(sql: Sql, since: Date): Promise<UnstampedChe
   return row
 }
 
-/** Returns false if another node was faster. The checkpoint may still lack a timestamp then. */
+/** Returns false if another node was faster. The checkpoint may then still lack a timestamp. */
 export async function insertTimestamp(
   sql: Sql,
   { account_id, tree_size }: UnstampedCheckpoint,
@@ -41,7 +41,7 @@ export interface TimestampRow {
 /** PostgreSQL's smallest integer. */
 export const minPosition = -(2 ** 31)
 
-/** Missing values are replaced, and reported. */
+/** Missing values are replaced and reported. */
 export function listTimestamps(sql: Sql, accountId: string, from: number, limit: number): Promise<TimestampRow[]> {
   return sql<TimestampRow[]>`
     select coalesce(t.position, ${minPosition}) as position, t.tree_size::float8 as tree_size,

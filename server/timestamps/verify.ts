@@ -12,8 +12,8 @@ const rowsPerPage = 100
 const processes = 4
 
 /**
- * Verifies that each timestamp is of its checkpoint and by a trusted authority, and that none is missing between two
- * others.
+ * Verifies that each timestamp belongs to its checkpoint and comes from a trusted authority, and that none is missing
+ * between two others.
  */
 export async function* verifyTimestamps(
   { sql, signal, inspected }: Work,

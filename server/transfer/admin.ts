@@ -13,7 +13,7 @@ import { exportAll } from './export.ts'
 import { importAll } from './import.ts'
 import { findLaterSchema } from './queries.ts'
 
-/** Exports a snapshot, even beside a running server. */
+/** Exports a snapshot, even while a server is running. */
 export function exportDatabase(options: DatabaseOptions, order: ExportOrder, host: ServerHost): Promise<Transferred> {
   return transfer(options, host, { verb: 'export', mayBeNew: false }, (sql, done) => exportAll(sql, order, done))
 }
@@ -39,7 +39,7 @@ async function transfer(
     if (!['lost', 'unavailable', 'rejected', 'aborted'].includes(dbErrorKind(cause) ?? '')) throw cause
     throw new OperatorError(`the connection to the database was lost: nothing was ${verb}ed`, {
       code: 'unavailable',
-      hint: 'see the log of PostgreSQL, and run it again',
+      hint: 'see the PostgreSQL log, then run the command again',
       cause,
     })
   } finally {
@@ -51,8 +51,8 @@ async function transfer(
 async function requireKnownSchema(sql: Sql): Promise<void> {
   const later = await findLaterSchema(sql)
   if (later === undefined) return
-  throw new OperatorError(`the database has a later schema than this version knows: ${later}`, {
+  throw new OperatorError(`the database has a newer schema than this version supports: ${later}`, {
     code: 'conflict',
-    hint: 'use the version of consentctl that served it last',
+    hint: 'use the version of consentctl that last ran on it',
   })
 }

@@ -5,7 +5,7 @@ import { schemaVersion } from '../db/migrate.ts'
 import { endLine, headerLine, rowLine, tableNames } from './format.ts'
 import { configure, listColumns, readRows } from './queries.ts'
 
-/** In constant memory. */
+/** Uses constant memory. */
 export async function exportAll(sql: Sql, { write, signal }: ExportOrder, done: Transferred): Promise<void> {
   const hash = createHash('sha256')
   const put = async (text: string) => {

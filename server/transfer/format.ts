@@ -102,11 +102,11 @@ const maxLineBytes = 16 * 1024 * 1024
 
 export interface Line {
   readonly number: number
-  /** With the line feed, if any. */
+  /** Including the line feed, if any. */
   readonly bytes: Buffer
 }
 
-/** Drops no byte. @throws RangeError for a line that is too long */
+/** Keeps every byte. @throws RangeError for a line that is too long */
 export async function* readLines(source: AsyncIterable<Uint8Array>): AsyncGenerator<Line> {
   let number = 0
   let rest: Buffer[] = []

@@ -93,8 +93,8 @@ async function* readRows(source: AsyncIterable<Uint8Array>, ends: Ends, known: C
   const hash = createHash('sha256')
   let last = 0
   for await (const { number, bytes } of readLines(source)) {
-    if (bytes.at(-1) !== 10) throw new InvalidExport(`it is cut off in line ${number}`)
-    if (ends.end) throw new InvalidExport(`it continues after its end, in line ${number}`, 'one export is one file')
+    if (bytes.at(-1) !== 10) throw new InvalidExport(`it is cut off on line ${number}`)
+    if (ends.end) throw new InvalidExport(`it continues after its end, on line ${number}`, 'one export is one file')
     const text = decode(bytes, number)
     last = number
     if (!ends.header) ends.header = requireHeader(text, known)

@@ -10,7 +10,7 @@ export async function configure(tx: ISql): Promise<void> {
       set_config('timezone', 'UTC', true), set_config('bytea_output', 'hex', true)`
 }
 
-/** Returns a migration that only a later version knows. */
+/** Returns a migration that only a newer version knows. */
 export async function findLaterSchema(tx: ISql): Promise<string | undefined> {
   const [row] = await tx<{ name: string }[]>`select name from migrations where name > ${schemaVersion} limit 1`
   return row?.name
@@ -39,7 +39,7 @@ export async function* readRows(tx: ISql, table: TableName): AsyncGenerator<read
   await tx`close exported`
 }
 
-/** Names every column: their order differs between databases. */
+/** Names every column, because their order differs between databases. */
 export async function insertRows(
   tx: ISql,
   table: TableName,

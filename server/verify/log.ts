@@ -60,7 +60,7 @@ class LogVerifier {
   readonly #sql: Sql
   readonly #log: AccountLog
   readonly #leaves: AsyncGenerator<LeafRow, undefined>
-  /** Read, and perhaps of a later checkpoint. */
+  /** Already read, possibly as part of a later checkpoint. */
   #leaf: LeafRow | undefined
   readonly #tree = new MerkleTree()
   #covered = 0
@@ -71,7 +71,7 @@ class LogVerifier {
   /** Signed time of the last complete checkpoint: new entries must be younger. */
   before: Date | null = null
   #unknownRoot: string | null = null
-  /** One change makes all later checkpoints wrong: only the first of each kind is reported. */
+  /** One change invalidates all later checkpoints, so only the first of each kind is reported. */
   readonly #reported = new Set<string>()
 
   constructor(sql: Sql, log: AccountLog, size: number) {

@@ -3,7 +3,7 @@ import type { FactColumns, Identity, State } from '../../src/evidence/chain.ts'
 import { toArrayLiteral } from '../db/fragments.ts'
 import { type CheckpointRow, checkpointColumns, withTime } from '../evidence/queries.ts'
 
-/** All null without a record. */
+/** All fields are null without a record. */
 type RecordColumns = {
   [Name in keyof StoredRecord as `r_${Name}`]: StoredRecord[Name] | null
 }
@@ -32,7 +32,7 @@ export interface StoredRecord extends Identity, State {
   readonly digits: string | null
 }
 
-/** Columns are null if missing, even `not null` ones. */
+/** Columns are null if missing, even those with `not null`. */
 export interface VersionRow extends State, FactColumns, RecordColumns {
   readonly record_id: string | null
   readonly version: number | null
@@ -42,7 +42,7 @@ export interface VersionRow extends State, FactColumns, RecordColumns {
   readonly created_at: Date | null
   readonly salt: Buffer | null
   readonly payload_hash: Buffer | null
-  /** As text, if a number in them may have more digits than a double. */
+  /** As text, if it may contain a number with more digits than a double. */
   readonly digits: string | null
   readonly hash: Buffer | null
   readonly logged: Buffer | null

@@ -30,12 +30,12 @@ export interface Stored {
   /** Read from the last page, which has the last entry. */
   record: StoredRecord | null
   readonly isPurged: boolean
-  /** Oldest first. Verified ones lose their preferences: a history may exceed memory. */
+  /** Oldest first. Verified entries lose their preferences, because a history may exceed the memory. */
   readonly entries: ChainEntry[]
   readonly log: Map<number, Buffer>
-  /** Of the first entry; null until a checkpoint covers it. */
+  /** Leaf of the first entry; null until a checkpoint covers it. */
   firstLeaf: number | null
-  /** Versions with a number that JavaScript cannot represent; null for the record. */
+  /** Versions with a number that JavaScript cannot represent; null stands for the record. */
   readonly inexact: (number | null)[]
 }
 
@@ -200,7 +200,7 @@ function isPurging({ purged_at }: StoredRecord, last: ChainEntry): boolean {
 
 const rowsPerPage = 1000
 
-/** Skips records created while it runs, because it might never end. */
+/** Skips records created meanwhile; otherwise it might never end. */
 export async function* verifyRecords(
   { sql, signal, inspected }: Work,
   accountId: string,

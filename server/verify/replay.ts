@@ -50,7 +50,7 @@ export class Replay {
     else for (const [member, value] of next) state.set(member, value)
   }
 
-  /** Compares and removes a setting. `values` are null if they are unreadable. */
+  /** Compares a setting, then removes it. `values` is null if unreadable. */
   compare(name: string, values: object | null): Found[] {
     const state = this.#states.get(name)
     this.#states.delete(name)

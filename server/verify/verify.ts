@@ -15,7 +15,7 @@ export interface Scope {
   readonly kept: readonly SignedCheckpoint[]
   /** False to verify only the logs. */
   readonly records: boolean
-  /** Key to which all must chain; null for the newest kept checkpoint's, else the database's. */
+  /** Key to which all keys must chain; null for that of the newest kept checkpoint, else the database's. */
   readonly anchor?: string | null
   /** PEM file. Default: timestamps are not verified. */
   readonly tsaCa?: string | undefined

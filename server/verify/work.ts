@@ -8,7 +8,7 @@ export interface Work {
   readonly inspected: Inspected
 }
 
-/** A finding of an account. Without `consent_id` or `version` they are null. */
+/** A finding about an account. `consent_id` and `version` are null if it concerns none. */
 export type Found = Pick<DatabaseFinding, 'problem' | 'detail'> &
   Partial<Pick<DatabaseFinding, 'consent_id' | 'version'>>
 
@@ -25,7 +25,7 @@ export function attempt<T>(read: () => T): T | null {
   }
 }
 
-/** Reads pages of up to `limit` rows, each after the last row of the page before. */
+/** Reads pages of up to `limit` rows, each after the last row of the previous page. */
 export async function* pages<Row>(
   limit: number,
   read: (after: Row | undefined) => Promise<readonly Row[]>,

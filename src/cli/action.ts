@@ -7,7 +7,7 @@ import { type Output, printOutput, printText, rejectOutputFlags } from './output
 
 type Run<S extends z.ZodType, Returned> = (ctx: Context, options: z.output<S>) => Promise<Returned>
 
-/** Known before `run`, which rejects unknown columns first. */
+/** Known before `run`, so that unknown columns are rejected first. */
 type Shown<S extends z.ZodType> = View<never> | ((options: z.output<S>) => View<never>)
 
 /** argv as commander read it → `schema` → `run` → the chosen format. `operands` holds the arguments. */

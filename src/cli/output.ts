@@ -5,7 +5,7 @@ import type { OutFile } from '../io/new-file.ts'
 import { type Column, type FormatName, formats, type View } from '../output/index.ts'
 import { formatCount } from './messages.ts'
 
-/** A command never prints and knows no format. */
+/** A command returns this. It never prints, and knows no format. */
 export interface Output<Row> {
   readonly view: View<Row>
   readonly pages: AsyncIterable<readonly Row[]>
@@ -142,7 +142,7 @@ export async function printOutput(
 }
 
 function requireNoForce({ globals }: Context): void {
-  if (globals.force) throw usageError('--force overwrites the file of --out, which is missing', 'add --out FILE')
+  if (globals.force) throw usageError('--force requires --out', 'add --out FILE')
 }
 
 async function show(

@@ -41,7 +41,7 @@ export async function signIn(
   { email = ctx.settings.email?.value, passwordStdin }: SignInOptions,
 ): Promise<Client> {
   requireBaseUrl(ctx.settings) // before the prompt
-  if (!email) throw usageError('no email is set for signing in', 'use --email, or set CONSENTCTL_EMAIL')
+  if (!email) throw usageError('no e-mail address is set for sign-in', 'use --email, or set CONSENTCTL_EMAIL')
   const password = passwordStdin ? await readPassword(ctx) : await askForPassword(ctx, email)
   if (password === '') throw usageError('the password is empty')
   const api = ctx.apiWith(null)

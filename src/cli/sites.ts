@@ -85,7 +85,7 @@ export function matching(all: readonly Site[], text: string): Site {
   throw dataError(`${others.length + 1} sites are named "${text}"`, `use an id: ${ids}`)
 }
 
-/** Names that contain the text or are part of it, without case and blanks; else the first ones. */
+/** Returns names that contain the text or are part of it, ignoring case and blanks; else the first names. */
 function knownNames(all: readonly Site[], text: string): string {
   const names = [...new Set(all.map(({ name }) => name))]
   const near = names.filter(name => fold(name).includes(fold(text)) || fold(text).includes(fold(name)))

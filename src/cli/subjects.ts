@@ -23,7 +23,7 @@ export function readsStdin(operands: readonly string[], also: readonly string[] 
 }
 
 /**
- * Each identifier once; `-` reads lines of stdin, unchanged.
+ * Returns each identifier once; `-` reads lines of stdin, unchanged.
  * @throws CliError `invalid_data` (exit 5) for an invalid line or empty stdin
  */
 export async function readSubjects(
@@ -54,7 +54,7 @@ export interface Person {
   readonly request: DataSubjectRequest | null
 }
 
-/** @throws CliError (usage) unless exactly one of both names the person, `not_found` (exit 3), `closed` (exit 5) */
+/** @throws CliError (usage) unless exactly one of the two is given, `not_found` (exit 3), `closed` (exit 5) */
 export async function readPerson(
   ctx: Pick<Context, 'io' | 'api'>,
   operands: readonly string[],

@@ -21,11 +21,11 @@ export function receivedDay(text: string): string {
   const now = new Date()
   const day = startInstant(text, now).slice(0, 10)
   if (day > new Date(now.getTime() + 86_400_000).toISOString().slice(0, 10))
-    throw usageError(`the received day ${text} is in the future`)
+    throw usageError(`the date received is in the future: ${text}`)
   return day
 }
 
-/** Converts an upper bound. @throws CliError (usage) unless it is past by this clock */
+/** Converts an upper bound. @throws CliError (usage) if it is in the future by this machine's clock */
 export function pastInstant(text: string, now: Date): string {
   const instant = endInstant(text, now)
   if ((parseInstant(instant) ?? 0) <= now.getTime()) return instant
@@ -61,7 +61,7 @@ function toInstant(text: string, ofDay: string, relative: (length: number) => nu
   throw usageError(`invalid time "${text}"`, 'use 2026-01-31, 2026-01-31T09:30:00Z, 2026-01-31 09:30Z, 7d or 24h')
 }
 
-/** Completes a time copied from a table with the rest of `ofDay`. */
+/** Completes a time copied from a table with the end of `ofDay`. */
 function fromTable(text: string, ofDay: string): string {
   const [, day, blank, t] = /^(\d{4}-\d\d-\d\d)(?: (\d\d:\d\d(?::\d\d)?)|T(\d\d:\d\d))Z$/.exec(text) ?? []
   const time = blank ?? t

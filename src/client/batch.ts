@@ -22,9 +22,9 @@ export type Row = BatchRow | z.input<typeof ImportRow> | Uint8Array
 
 interface BatchOptions extends Backoff {
   readonly send: (endpoint: Endpoint, input: Input) => Promise<unknown>
-  /** Create of a single record, for the errors of rows. */
+  /** Create of a single record; provides the errors of rows. */
   readonly call: Call
-  /** Fields of all rows, such as `{"site_id":"…",`. Replaces the opening brace of each JSON row. */
+  /** Fields shared by all rows, such as `{"site_id":"…",`. Replaces the opening brace of each JSON row. */
   readonly common?: Uint8Array | undefined
 }
 

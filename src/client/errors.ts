@@ -11,7 +11,7 @@ export interface Call {
   /** True if it changes nothing, even with POST. */
   readonly isRead?: boolean
   readonly id: string | null
-  /** An API key needs one of them. */
+  /** An API key needs one of these scopes. */
   readonly scopes?: readonly Scope[]
   /** Source of the API key; null if a user signs in. */
   readonly keySource: string | null
@@ -47,7 +47,7 @@ class ResponseError extends Error {
 export class ApiError extends ResponseError {
   override readonly name = 'ApiError'
   readonly code: string
-  /** May be one that this version does not know. */
+  /** May be a code that this version does not know. */
   readonly reason: string | undefined
   readonly maybeDone: boolean
 
@@ -103,7 +103,7 @@ export class EndlessListError extends Error {
   override readonly name = 'EndlessListError'
 
   constructor() {
-    super('the list leads back to where it was: it would never end')
+    super('the list repeats a cursor and would never end')
   }
 }
 

@@ -107,14 +107,14 @@ function callOnStart(onStart: () => void): Dispatcher.DispatcherComposeIntercept
 function withProxyCode(error: Error): Error {
   const status = /^Proxy response \((\d+)\)/.exec(error.message)?.[1]
   if (status === undefined) return error
-  return Object.assign(new Error(`the proxy answered ${status}`), { code: `PROXY_${status}` })
+  return Object.assign(new Error(`the proxy responded with ${status}`), { code: `PROXY_${status}` })
 }
 
 export interface Received {
   readonly head: ResponseHead
   readonly headers: Headers
   readonly text: string
-  /** With `asBytes`; an error is in `text`. */
+  /** With `asBytes`, the bytes; an error is in `text`. */
   readonly bytes?: Buffer
   /** Lines of a streamed body. Fails with a NetworkError or a ContractError. */
   readonly rest: AsyncGenerator<string> | null
@@ -136,7 +136,7 @@ interface Limits {
 
 const defaultTimeoutsMs = { connect: 10_000, silence: 30_000, total: 300_000 }
 
-/** Per body, or per streamed line: many times a page. */
+/** Per body, or per streamed line: many times the size of a page. */
 const maxBodyBytes = 64 * 1024 * 1024
 
 /**
@@ -171,7 +171,7 @@ export async function attempt(
     const head = readHead(response)
     const encoding = header(response.headers, 'content-encoding')?.toLowerCase() ?? 'identity'
     if (encoding !== 'identity') {
-      const problem = `the response is encoded (${encoding}) although Accept-Encoding does not allow it`
+      const problem = `the response is encoded (${encoding}), which Accept-Encoding does not allow`
       throw new ContractError(call, head, '', problem)
     }
     const incoming = { call, head, timer, data: response.body }
@@ -205,7 +205,7 @@ function readHead({ status, headers }: HttpResponse): ResponseHead {
   }
 }
 
-/** Ignores a very long one, which every job entry and document would repeat. */
+/** Ignores a very long request id, which every job entry and document would repeat. */
 function readRequestId(headers: Headers): string | null {
   const id = header(headers, 'x-request-id')
   return id !== null && id.length <= longestRequestId ? id : null
@@ -290,7 +290,7 @@ function decode({ call, head }: Body, bytes: Buffer): string {
 
 type Timer = ReturnType<typeof startTimer>
 
-/** To connect, per silence, and in total. */
+/** Timeouts for connecting, for silence, and in total. */
 function startTimer({ total, left = total, closing }: Limits) {
   const controller = new AbortController()
   const { signal } = controller

@@ -4,7 +4,7 @@ import { EndlessListError, NetworkError } from './errors.ts'
 export interface Extent {
   readonly limit: number
   readonly maxRequests: number
-  /** Streams if the instance can, else requests one page ahead. */
+  /** Streams if the instance supports it, else requests one page ahead. */
   readonly readAhead?: boolean
 }
 
@@ -16,7 +16,7 @@ export interface WalkedPage {
 
 export interface PageResponse {
   readonly first: ConsentPage
-  /** Of a stream. Throws a NetworkError if it is cut. */
+  /** Further pages of a stream. Throws a NetworkError if it breaks. */
   readonly rest: AsyncGenerator<ConsentPage> | null
 }
 

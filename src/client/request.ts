@@ -5,13 +5,13 @@ import type { Call, CallError } from './errors.ts'
 import type { Headers, Received } from './http.ts'
 
 export interface Connection {
-  /** Without a slash at the end. */
+  /** Without a trailing slash. */
   readonly baseUrl: string
   readonly key: { readonly value: string; readonly source: string } | null
   readonly userAgent: string
   /** `shown` omits credentials; `source` is the variable that names the proxy. */
   readonly proxy: { readonly url: string; readonly shown: string; readonly source: string } | null
-  /** PEM; null for Node's own. */
+  /** PEM; null for Node's own certificates. */
   readonly ca: readonly string[] | null
   readonly timeout: number | null
   /** Seconds. */
@@ -22,7 +22,7 @@ export interface Connection {
   readonly trace: Trace | null
 }
 
-/** Receives secrets and personal data; must not show them. */
+/** Receives secrets and personal data; must not print them. */
 export interface Trace {
   follow(
     call: Call,
@@ -55,7 +55,7 @@ export interface Input {
 export interface ResponseInfo {
   readonly status: number
   readonly requestId: string | null
-  /** Instance's clock, ms since 1970. */
+  /** The instance's clock, ms since 1970. */
   readonly at: number | null
 }
 
@@ -100,7 +100,7 @@ const idempotentPosts = new Set([
 
 const nearMatchesPath = '/api/v1/subjects/near-matches'
 
-/** A sign-in counts as idempotent: it only makes another session. */
+/** A sign-in counts as idempotent: it only creates another session. */
 export function callOf(
   connection: Pick<Connection, 'baseUrl' | 'key' | 'proxy'>,
   route: Route,

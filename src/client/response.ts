@@ -41,7 +41,9 @@ async function readBody(target: Target | null, call: Call, received: Received): 
   const unexpected = (problem: string) => new ContractError(call, head, text, problem)
   const kind = Math.floor(head.status / 100)
   if (kind === 3)
-    throw unexpected(head.location === null ? 'the status does not answer a request' : 'redirects are not followed')
+    throw unexpected(
+      head.location === null ? 'the status is not a response to a request' : 'redirects are not followed',
+    )
   const { body, problem } = parseBody(received)
   if (problem) throw unexpected(problem)
   if (kind === 2 && (target === null || target.isExact?.(body))) return body
@@ -50,7 +52,7 @@ async function readBody(target: Target | null, call: Call, received: Received): 
   if (parsed.success && kind === 2) return parsed.data
   if (parsed.success) throw new ApiError(call, head, parsed.data as ErrorBody)
   const path = parsed.error.issues[0]?.path.join('.') || 'whole body'
-  throw unexpected(`the response is not of this service (${path})`)
+  throw unexpected(`the response is not from this service (${path})`)
 }
 
 /** Parses JSON or a line of NDJSON; null if empty. */

@@ -3,7 +3,7 @@ import { ApiError, type CallError, isCallError, NetworkError } from './errors.ts
 export const maxAttempts = 4
 
 export interface Backoff {
-  /** Seconds. No retry if the instance asks for a longer wait. */
+  /** In seconds. Does not retry if the instance asks for a longer wait. */
   readonly maxWait: number
   /** By `performance.now`. Default: none. */
   readonly deadline?: number
@@ -76,5 +76,5 @@ function isTemporary(error: CallError): boolean {
   return [408, 429, 500, 502, 503, 504].includes(error.status)
 }
 
-/** Calls that this process ended. A timer may fire just before the `performance.now` deadline. */
+/** Calls ended by this process. A timer may fire just before the `performance.now` deadline. */
 const ended = ['CLOSED', 'DEADLINE', 'interrupted']

@@ -26,7 +26,7 @@ export function check(command: Command, ctx: Context): void {
     .argument('<id>', 'identifier of the data subject, exactly as stored; - reads it from standard input')
     .requiredOption('--purpose <name>', 'the purpose: a key of the preferences, such as marketing')
     .option('--site <site>', 'only records of this site')
-    .option('--at <time>', 'as it was at this time: RFC 3339, 2026-01-31 (end of day, UTC), 7d or 24h ago')
+    .option('--at <time>', 'the state at this time: RFC 3339, 2026-01-31 (end of day, UTC), 7d or 24h ago')
     .option('--only-witnessed', 'ignore imported answers')
     .description(`
 Exit codes: 0 yes, 10 no, 3 unknown (no record, or none with an answer for the purpose); errors have other codes.
@@ -69,11 +69,11 @@ async function run(ctx: Context, { operands, purpose, site, at, onlyWitnessed }:
   return one(checkView, answer, { footer, exit: () => exitFor(answer) })
 }
 
-/** Without the parameter, imported answers would count. */
+/** Without this parameter, imported answers would count. */
 const noImports = {
   parameter: 'only_witnessed',
-  message: 'this instance does not tell imported answers from others',
-  hint: 'leave out --only-witnessed: without imports it changes nothing',
+  message: 'this instance does not distinguish imported answers',
+  hint: 'omit --only-witnessed: without imports it has no effect',
 }
 
 function exitFor({ allowed }: CheckAnswer): Exit {
@@ -81,7 +81,7 @@ function exitFor({ allowed }: CheckAnswer): Exit {
   return allowed ? exit.done : exit.no
 }
 
-/** Exit 3 is an answer of this command, so errors need another code. */
+/** Exit 3 is an answer of this command, so errors need a different code. */
 async function neverNotFound<T>(ask: () => Promise<T>): Promise<T> {
   try {
     return await ask()

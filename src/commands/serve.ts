@@ -69,7 +69,7 @@ function stopSignal({ host }: Context) {
   let insist = () => {}
   const asked = new Promise<void>(resolve => {
     const onSignal = () => {
-      // conf's file writer raises a signal again at once.
+      // conf's file writer raises a signal again immediately.
       if (askedAt !== undefined && Date.now() - askedAt > 500) insist()
       askedAt ??= Date.now()
       controller.abort()
@@ -135,7 +135,7 @@ function commandFor(ctx: Context, profile: string, command: string): string {
   return `${programName(ctx)} ${isDefault ? '' : `-p ${profile} `}${command}`
 }
 
-/** In a clone the program is not on the PATH. */
+/** In a clone, the program is not on the PATH. */
 function programName({ host: { argv } }: Context): string {
   try {
     return existsSync(join(dirname(realpathSync(argv[1] ?? '')), 'build.js')) ? 'npx consentctl' : 'consentctl'

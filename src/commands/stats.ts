@@ -24,14 +24,14 @@ export function stats(command: Command, ctx: Context): void {
     .option('--site <site>', 'only records of this site')
     .option('--from <day>', 'created on this day (UTC) or later: 2026-01-31, or 7d or 4w ago')
     .option('--to <day>', 'created on this day (UTC) or earlier')
-    .addOption(new Option('--by <group>', 'a row for each of these').choices(groupings))
+    .addOption(new Option('--by <group>', 'group the numbers').choices(groupings))
     .option('--exact', 'also show groups of fewer than ten persons')
   addSignInFlags(command)
     .description(`
-Counts the records created in these days, deleted ones included, so a purge changes no number. Accepted: consent
-is given now, for at least one purpose if the record names any; withdrawn: it was accepted once. A person is a subject
-id. Imported records count on the day of their import, not of the answer. Groups of fewer than ten persons are
-hidden, and others if a total would reveal a small one: tables leave them out, and a sentence names them.
+Counts the records created on these days, including deleted ones, so a purge does not change the numbers. Accepted:
+consent is currently given, for at least one purpose if the record names any; withdrawn: it was accepted once. A
+person is a subject id. Imported records count on the day of their import, not of the answer. Groups of fewer than ten
+persons are hidden, and others if a total would reveal a small one: tables leave them out, and a sentence names them.
 
 Examples:
   $ consentctl stats
@@ -72,7 +72,7 @@ async function describe(
   by: (typeof groupings)[number] | undefined,
 ): Promise<void> {
   if (by !== undefined && ctx.io.out.isTerminal && total.records !== null)
-    await ctx.say(`in all ${formatCount(total.records)} of ${formatCount(total.persons ?? 0, 'person')}`)
+    await ctx.say(`total: ${formatCount(total.records)} of ${formatCount(total.persons ?? 0, 'person')}`)
   const few = complete ? 'fewer than ten persons' : 'fewer than ten persons counted so far'
   if (by === undefined && total.hidden !== null) await ctx.say(`hidden: ${few}; --exact shows all`)
   const namesOf = (why: string) => groups.filter(row => row.hidden === why).map(row => row.site_name ?? nameOf(row, by))

@@ -67,7 +67,7 @@ export const listFilters = {
     choices: ['All records', 'Imported', 'Not imported'],
     description: 'Only imported records, or with `false` only the others.',
     isRare: true,
-    without: 'this instance cannot tell imported records from others',
+    without: 'this instance cannot distinguish imported records',
   },
 } as const satisfies Record<string, Filter>
 

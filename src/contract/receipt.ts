@@ -27,7 +27,7 @@ export const evidence = endpoint({
 
 export const evidenceDocs: EndpointDocs = {
   description:
-    'The record, its history and receipt, its notice with its texts, the entries of the administrators’ log about its site and its actors, and proofs that the log has them. The service verifies all of it, and signs the list of the files. An owner or an API key gets a checkpoint with the record first, if there is none; a reader gets a 503 until there is. No archive is made (409) of what does not verify, of a record with more than 500 events, or of a notice with texts of more than 16 MiB together. A node makes one archive at a time, and answers 503 to what does not get its turn. `consentctl verify` checks an archive.',
+    'The record, its history and receipt, its notice with its texts, the entries of the administrators’ log about its site and its actors, and proofs that the log has them. The service verifies all of it, and signs the list of the files. An owner or an API key gets a checkpoint with the record first, if there is none; a reader gets a 503 until there is. No archive is made (409) of what does not verify, of a record with more than 500 events, or of a notice with texts of more than 16 MiB in total. A node makes one archive at a time, and answers 503 to what does not get its turn. `consentctl verify` checks an archive.',
   success: 'The archive.',
 }
 

@@ -82,7 +82,7 @@ export type CountQuery = z.output<typeof CountQuery>
 export const stats = {
   get: endpoint({
     ...accountRead,
-    summary: 'Count records, persons and what they stated',
+    summary: 'Count records, persons and their answers',
     path: '/api/v1/stats',
     query: StatsQuery,
     response: Stats,

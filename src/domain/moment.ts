@@ -92,7 +92,7 @@ export function momentOf(id: string, record: Consent | null, entries: readonly A
   const purged = purgedAt(entries)
   const notes: string[] = []
   if (!record) notes.push(`${id}${past?.mayBeDeleted ? unknownEnd : onlyHistory}`)
-  if (purged) notes.push(`${id} was purged at ${purged}: its preferences, and whose it was, are gone`)
+  if (purged) notes.push(`${id} was purged at ${purged}: its preferences and its subject are gone`)
   const preferences = purged ? null : state.preferences // {} would mean none
   const deleted_at = deletion(record, entries, at)
   const word = isImportersWord(past?.entry, at) ? 'importer' : 'service'
@@ -112,11 +112,11 @@ function isImportersWord(entry: AuditEntry | undefined, at: At): boolean {
 
 function describeImporter(id: string, record: Consent | null, { created_at }: AuditEntry): string {
   const system = record?.origin ? ` from ${record.origin.system}` : ''
-  return `${id} was imported${system} at ${created_at}: what it was before that is the importer’s word`
+  return `${id} was imported${system} at ${created_at}: its earlier state is as reported by the importer`
 }
 
-const onlyHistory = ' is deleted now, and this instance shows no deleted record: only its history tells of it'
-const unknownEnd = `${onlyHistory}, and not when it was deleted, which may have been by then`
+const onlyHistory = ' is deleted now, and this instance shows no deleted records: only its history is known'
+const unknownEnd = `${onlyHistory}, and not when it was deleted: it may have been deleted by then`
 
 /** The reason, if it did not exist yet or was deleted. */
 export function absence(record: Consent | null, entries: readonly AuditEntry[], at: At): Moment | null {

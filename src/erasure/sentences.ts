@@ -138,7 +138,7 @@ export function describeLive(seen: LiveSeen): Described<'live' | 'unknown' | 'go
       text: `${records(unknown.length)} unknown to this key: ${some(unknown)}; of another account, or gone without a trace`,
     }
   const parts = [
-    ...(deleted.length === 0 ? [] : [`${records(deleted.length)} of it: shown as deleted`]),
+    ...(deleted.length === 0 ? [] : [`${records(deleted.length)} of the receipt shown as deleted`]),
     ...(isSubjectListed ? [`no live record of the subject ${describeScope(account_id)}`] : []),
   ]
   return { state: 'gone', text: parts.join(', and ') }
@@ -161,7 +161,10 @@ export function describePurged({ purged, others, unknown }: PurgeSeen): Describe
     }
   if (unknown.length > 0)
     return { state: 'unknown', text: `${records(unknown.length)} unknown to this key: ${some(unknown)}` }
-  return { state: 'purged', text: `${records(purged.length)} of it: personal data purged, certified by the service` }
+  return {
+    state: 'purged',
+    text: `${records(purged.length)} of the receipt: personal data purged, certified by the service`,
+  }
 }
 
 function some(ids: readonly string[]): string {

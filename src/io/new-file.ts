@@ -142,5 +142,5 @@ export async function requireFree(path: string, flag: string, replaces = false):
   if (replaces)
     throw usageError(`${flag}: ${path} is not a regular file and cannot be overwritten`, 'choose another name')
   const overwrite = flag === '--out' ? ', or overwrite it with --force' : ', or remove it'
-  throw usageError(`${flag}: ${path} exists already`, `choose another name${overwrite}`)
+  throw usageError(`${flag}: ${path} already exists`, `choose another name${overwrite}`)
 }

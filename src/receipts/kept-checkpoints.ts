@@ -53,7 +53,7 @@ export async function addKept(file: string, before: Kept, documents: readonly st
   try {
     const handle = await open(part, 'wx', 0o600)
     try {
-      if (textOf(file) !== before.text) throw new Error('another command has written to it meanwhile')
+      if (textOf(file) !== before.text) throw new Error('another command wrote to it at the same time')
       await handle.writeFile((before.text ?? '') + added.join(''), 'latin1')
       await handle.sync()
     } catch (error) {

@@ -87,7 +87,7 @@ export async function readKeyFile(path: string, warn: Warn, timeoutMs = 30_000):
   let timer: NodeJS.Timeout | undefined
   try {
     const stream = stats.isFile() ? createReadStream(path) : await openPipe(path)
-    timer = setTimeout(() => stream.destroy(new Error(`it did not end in ${timeoutMs / 1000} s`)), timeoutMs)
+    timer = setTimeout(() => stream.destroy(new Error(`it did not finish within ${timeoutMs / 1000} s`)), timeoutMs)
     for await (const chunk of stream) {
       size += chunk.length
       if (size > maxBytes) throw new Error('it is larger than 64 KiB, too large for a key')
@@ -151,7 +151,7 @@ export async function runKeyCommand(
       child.unref()
       reject(fails(reason))
     }
-    const timer = setTimeout(() => stop(`did not end in ${timeoutMs / 1000} s`), timeoutMs)
+    const timer = setTimeout(() => stop(`did not finish within ${timeoutMs / 1000} s`), timeoutMs)
     child.stdout.on('data', (chunk: Buffer) => {
       size += chunk.length
       chunks.push(chunk)

@@ -94,7 +94,7 @@ function restrictFolder(folder: string, warn: Warn): void {
   if (basename(folder) === 'consentctl') return void restrict(folder, 0o700, warn)
   const { mode } = statSync(folder)
   const isShared = platform() !== 'win32' && (mode & 0o022) !== 0 && (mode & stickyBit) === 0
-  if (isShared) warn(`others can write to ${folder}, and so replace your keys`)
+  if (isShared) warn(`others can write to ${folder}, and could replace your keys`)
 }
 
 /** False if the path does not exist. */
@@ -108,7 +108,7 @@ function restrict(path: string, mode: number, warn: Warn): boolean {
   } catch (error) {
     // Another user's file, or a read-only file system.
     const reason = (error as NodeJS.ErrnoException).code
-    warn(`${path} is open to others and cannot be restricted (${reason}): anyone who reads it has your keys`)
+    warn(`${path} is open to others and cannot be restricted (${reason}): anyone who can read it has your keys`)
   }
   return true
 }

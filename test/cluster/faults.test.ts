@@ -52,7 +52,7 @@ async function write(writer: Writer, isOver: () => boolean, isAffected: (account
   }
 }
 
-it('a Citus cluster whose workers are killed and suspended, and whose shards move, loses no write of a client that tries again', {
+it('a Citus cluster whose workers are killed and suspended, and whose shards move, loses no write of a retrying client', {
   timeout: 60_000 * (rounds + 1),
 }, async () => {
   const { cluster, sql, accounts } = service

@@ -99,13 +99,13 @@ describe.each([
     await vi.waitFor(async () => expect(await write(own)).toEqual(written), { timeout: 10_000 })
   })
 
-  it('answers 503 to requests of its own accounts only', async () => {
+  it('responds 503 only to requests of its own accounts', async () => {
     const [mine, others] = await Promise.all([statusesOf(own), statusesOf(other)])
     expect(new Set(mine)).toEqual(new Set([503]))
     expect(others).toEqual([...written, 200, 200, 200, 200, 200])
   })
 
-  it('does not keep a node from starting and writing', async () => {
+  it('does not prevent a node from starting and writing', async () => {
     const second = await start()
     try {
       await delay(2500) // a node notices a read-only database within that time
@@ -116,7 +116,7 @@ describe.each([
     }
   })
 
-  it('does not keep the other accounts from checkpoints and statistics', async () => {
+  it('does not prevent checkpoints and statistics of other accounts', async () => {
     const signer = await openSigner(service.sql, null)
     expect(await write(other)).toEqual(written)
     await expect(coverAll({ sql: service.sql, signer })).rejects.toThrow('left out')
@@ -127,7 +127,7 @@ describe.each([
     expect(counted?.leaves).toBeGreaterThan(0)
   })
 
-  it('has the places of the accounts listed once in a job', async () => {
+  it('makes a job skip its accounts, with at most two lookups of placements', async () => {
     let listings = 0
     const sql = new Proxy(service.sql, {
       apply: (target, self, args: Parameters<Sql>) => {
@@ -157,7 +157,7 @@ describe.each([
     expect(listings).toBeLessThanOrEqual(2)
   })
 
-  it('refuses new accounts, and names the reason', async () => {
+  it('rejects new accounts, and states the reason', async () => {
     const args = ['admin', 'account', 'create', '--email', `${newId()}@example.com`, '--database-url', service.url]
     const { code, stderr } = await runBinary(args, { env: { HOME: folder.path } })
     expect([code, stderr]).toEqual([7, expect.stringContaining('server of the cluster')])

@@ -40,7 +40,7 @@ async function lastReceipt() {
   return JSON.parse((await run(own, 'subject', 'receipts', 'last')).stdout)
 }
 
-it('with the key of another account nothing is said of the records of the first', async () => {
+it('with the key of another account, reveals nothing about the records of the first', async () => {
   await newRecord(own)
   const { key, ...nobody } = other
   const wrong = await run(other, 'subject', 'erase', subject, '--ticket', 'T-1', '--yes')
@@ -67,7 +67,7 @@ it('with the key of another account nothing is said of the records of the first'
   expect(await verify(own, '--live', '--subject', subject)).toMatchObject({
     code: 0,
     details: {
-      live: `1 record of it: shown as deleted, and no live record of the subject in the account ${own.accountId}`,
+      live: `1 record of the receipt shown as deleted, and no live record of the subject in the account ${own.accountId}`,
     },
   })
   expect(await verify(other, '--live', '--subject', subject)).toMatchObject({
@@ -87,7 +87,7 @@ it('with the key of another account nothing is said of the records of the first'
   })
   expect(await purged(own)).toMatchObject({
     code: 0,
-    details: { purged: '1 record of it: personal data purged, certified by the service' },
+    details: { purged: '1 record of the receipt: personal data purged, certified by the service' },
   })
   expect(await run(own, 'verify', proof)).toMatchObject({
     code: 0,
@@ -115,7 +115,7 @@ it('subject export includes the stored address and who made each change', async 
   expect(signed).toMatchObject({ version: 1, account_id: own.accountId, api_key_id: own.keyId })
 })
 
-it('a site is found by its name, and a person by a near match, which is erased only when it is named', async () => {
+it('finds a site by name and a person by a near match, and erases the near match only if it is named', async () => {
   const person = 'Li@Example.com '
   const created = await run(own, 'create', '--site', 'a site', '--subject', person, '-q')
   expect(created).toMatchObject({ code: 0 })
@@ -133,7 +133,7 @@ it('a site is found by its name, and a person by a near match, which is erased o
   expect(await lastReceipt()).toMatchObject({ result: 'erased', near_matches: 0 })
 })
 
-it('a reader signs in and sees the sites of the account, and can make none', async () => {
+it('lets a reader sign in and list the sites of the account, but not create one', async () => {
   const [email, password] = ['reader@example.com', 'the password of a reader']
   await addUser(service.sql, { account: own.accountId, email, role: 'reader', password })
   const env = { HOME: folder.path, CONSENTCTL_BASE_URL: service.url }
@@ -142,5 +142,5 @@ it('a reader signs in and sees the sites of the account, and can make none', asy
   expect(await asReader('sites', 'list', '-q')).toMatchObject({ code: 0, stdout: `${own.siteId}\n` })
   const refused = await asReader('sites', 'create', '--name', 'mine')
   expect(refused).toMatchObject({ code: 4, stdout: '' })
-  expect(refused.stderr).toContain('a reader can change nothing')
+  expect(refused.stderr).toContain('a reader cannot change anything')
 })

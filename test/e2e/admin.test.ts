@@ -13,7 +13,7 @@ const password = ['admin', 'user', 'password', '--email']
 const account = ['admin', 'account', 'create', '--json', '--email']
 
 describe('admin › without --database-url', () => {
-  it('when a password is reset, creates no database, because the password was meant for another one', async () => {
+  it('when a password is reset and the database does not exist, does not create one', async () => {
     const { code, stdout, stderr } = await runBinary([...password, 'a@example.com'], { env: env() })
     expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
     expect(stderr).toContain(`no database in ${usual()}`)
@@ -27,7 +27,7 @@ describe('admin › without --database-url', () => {
     expect(stderr).toContain(`working on a new embedded database in ${usual()}`)
   })
 
-  it('when the account exists already, ends with conflict; when the user does not exist, ends with not found', async () => {
+  it('exits with conflict when the account exists, and with not found when the user does not', async () => {
     const twice = await runBinary([...account, 'a@example.com'], { env: env() })
     expect(twice).toMatchObject({ code: 5, stdout: '' })
     expect(twice.stderr).toContain('"code":"conflict"')
@@ -38,7 +38,7 @@ describe('admin › without --database-url', () => {
   })
 })
 
-it('admin › when PostgreSQL does not respond, ends with a temporary error that says what to check', async () => {
+it('admin › when PostgreSQL does not respond, exits with a temporary error that says what to check', async () => {
   const url = 'postgres://u:secret-of-mine@127.0.0.1:1/consentctl'
   const { code, stderr } = await runBinary([...account, 'a@example.com', '--database-url', url], {
     env: env(),
@@ -48,7 +48,7 @@ it('admin › when PostgreSQL does not respond, ends with a temporary error that
   expect(stderr).not.toContain('secret-of-mine')
 })
 
-it('admin › when the embedded database does not respond, ends with a temporary error without a URL', async () => {
+it('admin › when the embedded database does not respond, exits with a temporary error without a URL', async () => {
   const data = join(folder.path, 'held')
   mkdirSync(data)
   const busy = createServer(() => {}).listen(join(data, '.s.PGSQL.5432'))
@@ -61,7 +61,7 @@ it('admin › when the embedded database does not respond, ends with a temporary
   expect(stderr).not.toContain('URL')
 })
 
-it('admin › when the data folder cannot be created, ends with an error at once', async () => {
+it('admin › when the data folder cannot be created, exits immediately with an error', async () => {
   const started = Date.now()
   const { code, stderr } = await runBinary(['serve', '--data-dir', '/proc/x/y'], { env: env() })
   expect(code).toBe(2)

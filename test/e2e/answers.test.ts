@@ -7,7 +7,7 @@ import { canBreakDatabase, useFaultyDatabase } from './database-faults.ts'
 
 const clients = 32
 
-describe.skipIf(!canBreakDatabase)('postgres pool › a statement has its own result or an error', () => {
+describe.skipIf(!canBreakDatabase)('postgres pool › each statement gets its own result or an error', () => {
   const database = useFaultyDatabase({ proxied: true })
   const losses: [how: string, lose: () => unknown][] = [
     ['reset', () => database.proxy.reset()],
@@ -20,7 +20,7 @@ describe.skipIf(!canBreakDatabase)('postgres pool › a statement has its own re
     ],
   ]
 
-  it.each(losses)('while connections are %s again and again', { timeout: 60_000 }, async (_how, lose) => {
+  it.each(losses)('while connections are repeatedly %s', { timeout: 60_000 }, async (_how, lose) => {
     const sql = connect({
       target: { url: `postgres://postgres@127.0.0.1:${database.proxy.port}/postgres` },
       max: 10,

@@ -173,13 +173,13 @@ describe.skipIf(!canRun).each(bannerNames)('a page with the banner %s and its sn
       proxy.gpc = gpc
     })
 
-    it('records a refusal, once', async () => {
+    it('records a refusal once', async () => {
       await first(() => refuse(page))
       await page.reload()
       expect(await newRecords()).toEqual([[[false, none, gpc]]])
     })
 
-    it('makes one record of a visitor, and a change of it by each later choice', async () => {
+    it('creates one record per visitor, and updates it on each later choice', async () => {
       await first(() => accept(page))
       if (change) await second(() => change(page))
       await third(() => withdraw(page))
@@ -236,7 +236,7 @@ const isFileLoaded = `performance.getEntriesByType('resource').some(
   ({ name, responseEnd }) => name.includes('/consent-') && responseEnd > 0 && responseEnd < performance.now() - 50)`
 
 describe.skipIf(!canRun).each(bannerNames)(
-  'a page with the banner %s behaves as without its snippet, and the record is what was chosen',
+  'a page with the banner %s behaves as without the snippet, and its record matches the choice',
   name => {
     const banner = banners[name]
     const chosen = Object.entries(situations).filter(
@@ -265,7 +265,7 @@ describe.skipIf(!canRun).each(bannerNames)(
 describe.skipIf(!canRun)('a record of a page', () => {
   afterEach(forgetVisitor)
 
-  it.each(Object.entries(edges))('with %s has only what was chosen', async (title, { run, states }) => {
+  it.each(Object.entries(edges))('with %s contains only the choice', async (title, { run, states }) => {
     await newRecords()
     page = await browser.context.newPage()
     await page.goto(shop.origin + edgePath(title))
@@ -276,7 +276,7 @@ describe.skipIf(!canRun)('a record of a page', () => {
   })
 })
 
-it.skipIf(!canRun)('Klaro itself records each choice as a record, if it is given the address', async () => {
+it.skipIf(!canRun)('Klaro records each choice by itself when its address is configured', async () => {
   page = await browser.context.newPage()
   await page.goto(`${shop.origin}/klaro-api`)
   const { accept, withdraw, preferences } = banners.klaro

@@ -110,7 +110,7 @@ describe.skipIf(!browserPath)('service › in a real browser', () => {
   it.each([
     ['Accept', true],
     ['Refuse', false],
-  ])('a banner on a page of the site records what its visitor chooses: %s', async (button, accepted) => {
+  ])('a banner on a page of the site records the visitor’s choice: %s', async (button, accepted) => {
     page = await visit(shops.own.origin)
     const before = await records()
     await page.getByRole('button', { name: button }).click()
@@ -135,7 +135,7 @@ describe.skipIf(!browserPath)('service › in a real browser', () => {
   })
 
   it.each(['neighbour', 'foreigner'] as const)(
-    'a page of another origin, a %s, records nothing with the site’s banner',
+    'a page of another origin, a %s, cannot record consent with the site’s banner',
     async name => {
       const before = await records()
       page = await visit(shops[name].origin)
@@ -171,7 +171,7 @@ describe.skipIf(!browserPath)('service › in a real browser', () => {
       }
     })
 
-    it('reads and changes nothing private with any request and any credential', async () => {
+    it('cannot read or change private data with any request or credential', async () => {
       const requests = attacksOn(attack)
       const seen = await tryAll(page, 'send', requests)
       expect(seen.filter(one => one !== 'nothing')).toEqual([])
@@ -180,7 +180,7 @@ describe.skipIf(!browserPath)('service › in a real browser', () => {
       expect(called.filter(call => !/ GET | 4\d\d$/.test(call))).toEqual([])
     })
 
-    it('reads nothing private in a frame or as a script', async () => {
+    it('cannot read private data in a frame or as a script', async () => {
       for (const way of ['embed', 'include'] as const) {
         const seen = await tryAll(page, way, readable(attack))
         expect(new Set(seen)).toEqual(new Set(['nothing']))
@@ -188,7 +188,7 @@ describe.skipIf(!browserPath)('service › in a real browser', () => {
       }
     })
 
-    it('creates no record, session, key or site with a form of any type', async () => {
+    it('cannot create a record, session, key or site with any type of form', async () => {
       const forms = formsOn(attack)
       const seen = await tryAll(page, 'submit', forms)
       expect(new Set(seen)).toEqual(new Set(['nothing']))
@@ -198,7 +198,7 @@ describe.skipIf(!browserPath)('service › in a real browser', () => {
     })
   })
 
-  it('a hostile text of a notice is downloaded, and runs neither as a page nor in a frame of the origin', async () => {
+  it('downloads a hostile notice text, and executes it neither as a page nor in a frame', async () => {
     const path = `/api/v1/sites/${account.site.id}/notices/9`
     const hostile = '<script>fetch("/api/v1/keys", { method: "POST", body: "{}" }); top.hacked = true</script>'
     const upload = { method: 'PUT', headers: { 'content-type': 'text/html' }, body: hostile }
@@ -229,7 +229,7 @@ describe.skipIf(!browserPath)('service › in a real browser', () => {
     await page.close()
   })
 
-  it('the page of the dashboard itself can do what other pages cannot', async () => {
+  it('the dashboard page can do what other pages cannot', async () => {
     expect(await dashboard.evaluate('document.cookie')).toBe('')
     const { data } = await ask('GET', '/api/v1/keys')
     const [record] = await records()

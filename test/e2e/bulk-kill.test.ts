@@ -58,7 +58,7 @@ it(`create --file › when it is killed ${kills} times and resumed, creates one 
   expect(jobsIn(env)).toEqual([])
 })
 
-it('create --file › when the instance has no Idempotency-Key, never creates a line twice, and reports each that may exist', {
+it('create --file › when the instance does not support Idempotency-Key, never creates a line twice, and reports each line that may exist', {
   timeout,
 }, async () => {
   Object.assign(records, { loss: 0.01, honours: false })
@@ -105,7 +105,7 @@ it.each([
   { command: 'update', flags: ['--pref', 'marketing=false'], method: 'PUT', result: 'updated' },
   { command: 'rm', flags: ['--yes'], method: 'DELETE', result: 'deleted' },
 ])(
-  `$command --file › when it is killed ${kills} times and resumed, makes each of ${changes} changes once`,
+  `$command --file › when it is killed ${kills} times and resumed, applies each of ${changes} changes once`,
   { timeout },
   async ({ command, flags, method, result }) => {
     const account = await service.newAccount()

@@ -241,7 +241,7 @@ async function nearlyHttp(): Promise<void> {
   await delay(200)
 }
 
-describe.skipIf(process.platform !== 'linux')('no secret and no personal data', () => {
+describe.skipIf(process.platform !== 'linux')('secrets and personal data', () => {
   const lines = () =>
     server
       .output()
@@ -249,7 +249,7 @@ describe.skipIf(process.platform !== 'linux')('no secret and no personal data', 
       .filter(line => line.startsWith('{'))
       .map(line => JSON.parse(line) as Record<string, unknown>)
 
-  it('is in the output of the server, which logs every kind of response', () => {
+  it('never appear in the server’s output, which logs every kind of response', () => {
     const told = lines()
     const statuses = new Set(told.map(({ status }) => status))
     expect([...statuses]).toEqual(expect.arrayContaining([200, 201, 400, 401, 403, 404, 409, 413, 429, 499, 500, 503]))
@@ -261,7 +261,7 @@ describe.skipIf(process.platform !== 'linux')('no secret and no personal data', 
     expect(canaries.foundIn(server.output())).toEqual([])
   })
 
-  it('is in a field of the log, which has only these fields', () => {
+  it('never appear in a field of the log, which has only these fields', () => {
     const known =
       'level time msg url metrics request_id method route status ms account_id caller error cause code stack retries ' +
       'entries checkpoints deleted purged key_id'
@@ -269,18 +269,18 @@ describe.skipIf(process.platform !== 'linux')('no secret and no personal data', 
     expect([...fields].filter(field => !known.split(' ').includes(field))).toEqual([])
   })
 
-  it('is in the metrics', () => {
+  it('never appear in the metrics', () => {
     expect(metrics).toContain('http_requests_total')
     expect(canaries.foundIn(metrics)).toEqual([])
     expect(metrics).not.toContain(account.account_id)
   })
 
-  it('is in the body of an error, except the names of fields that the caller sent', () => {
+  it('never appear in an error body, except field names that the caller sent', () => {
     expect(bodies.length).toBeGreaterThan(500)
     expect(bodies.flatMap(body => canaries.foundIn(body, echoed))).toEqual([])
   })
 
-  it('is in the list of processes of the machine', () => {
+  it('never appear in the process list of the machine', () => {
     expect(processList).toContain('serve')
     expect(canaries.foundIn(processList)).toEqual([])
   })

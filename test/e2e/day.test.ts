@@ -37,7 +37,7 @@ const map = 'subject_id=E-Mail,accepted=Status,pref.marketing=Newsletter'
 const words = ['--true', 'ja', '--false', 'nein']
 
 describe('a day with the service', () => {
-  it('begins with the file of another tool, and a look at what is there', async () => {
+  it('begins with an import from another tool and a look at the records', async () => {
     writeFileSync(at('crm.csv'), crm)
     await run(0, ['create', '--file', at('crm.csv'), '--map', map, ...words, '--site', site.name])
     const rows = JSON.parse(await run(0, ['list', '--site', site.name, '--json']))
@@ -51,7 +51,7 @@ describe('a day with the service', () => {
     await run(0, [...csv, '--force'])
   })
 
-  it('continues with many changes, a deletion by mistake, and its restore', async () => {
+  it('continues with bulk changes, an accidental deletion, and its restore', async () => {
     const refused = ['update', '--where', `site=${site.name},refused`, '--pref', 'profiling=false']
     await run(10, [...refused, '--confirm', '3'])
     expect(lines(await run(0, [...refused, '--confirm', '2']))).toHaveLength(2)
@@ -65,7 +65,7 @@ describe('a day with the service', () => {
     await run(0, ['history', ...ids, '--verify'])
   })
 
-  it('ends with a request for erasure, from the register to the purge', async () => {
+  it('ends with an erasure request, from the register to the purge', async () => {
     const today = new Date().toISOString().slice(0, 10)
     await run(0, ['requests', 'add', 'DSR-7', 'maria@example.com', '--kind', 'erasure', '--received', today])
     expect(await run(0, ['requests', 'next', '-q'])).toBe('DSR-7\n')
@@ -113,7 +113,7 @@ describe('a day with the service', () => {
   })
 })
 
-describe('the same day at an instance that has the six routes alone', () => {
+describe('the same day with an instance that has only the six routes', () => {
   let proxy: Server
   let other: Record<string, string>
   beforeAll(async () => {
@@ -142,7 +142,7 @@ describe('the same day at an instance that has the six routes alone', () => {
     [['stats']],
     [['subject', 'find', 'maria@example.com', '--like']],
     [['subject', 'purge', 'last', '--confirm', '1']],
-  ])('says that it has not what %j needs', async args => {
+  ])('reports that the instance does not support what %j needs', async args => {
     const ran = await runBinary(args, { env: { ...env(), ...other, CONSENTCTL_ERROR_FORMAT: 'json' } })
     expect([ran.code, JSON.parse(ran.stderr.trimEnd().split('\n').at(-1) ?? '').error.code]).toEqual([2, 'not_offered'])
   })

@@ -9,7 +9,7 @@ import { useFolder } from '../support/cli.ts'
 const folder = useFolder()
 const demo = fileURLToPath(new URL('../demo.js', import.meta.url))
 
-it('npm run demo › goes from a thousand records to an erasure, ends by itself, and leaves no files behind', async () => {
+it('npm run demo › runs from a thousand records to an erasure, exits, and leaves no files behind', async () => {
   const temporary = mkdtempSync(join(folder.path, 't'))
   const env = {
     PATH: process.env['PATH'],

@@ -36,7 +36,7 @@ describe.skipIf(!inject('clusterUrl'))(
       await sql?.end({ timeout: 1 })
     })
 
-    it(`when each is restarted ${stops} times in turn under load, fails no request`, async () => {
+    it(`when each is restarted ${stops} times in turn under load, no request fails`, async () => {
       const target = { url: balancer.url, ...(await newAccount(sql)) }
       const ledger = newLedger()
       let isOver = false

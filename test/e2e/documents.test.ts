@@ -95,7 +95,7 @@ describe.skipIf(!hasTerminal).each(['README.md', 'src/commands/README.md'])('%s'
   const file = fileURLToPath(new URL(`../../${name}`, import.meta.url))
   const text = readFileSync(file, 'utf8')
 
-  it('shows commands that work as printed, with what they print', async () => {
+  it('lists commands that work as printed, with their actual output', async () => {
     const steps = stepsIn(text)
     expect(steps.length).toBeGreaterThan(0)
     const ids = new Map<string, string>()
@@ -116,7 +116,7 @@ describe.skipIf(!hasTerminal).each(['README.md', 'src/commands/README.md'])('%s'
   })
 })
 
-it.skipIf(!hasTerminal || !hasJq)('The script of the README goes by the answer and by the exit code', async () => {
+it.skipIf(!hasTerminal || !hasJq)('the README script branches on the answer and on the exit code', async () => {
   const env = { HOME: folder.path, PATH: pathWithConsentctl(folder.path) }
   const script = readCommands('script').replace('http://127.0.0.1:8787', server.url).replace('sk-…', key)
   const create = (answer: boolean) =>

@@ -115,13 +115,13 @@ async function expectDeletedOnce(ids: readonly string[]): Promise<void> {
   }
 }
 
-describe(`subject erase deletes ${records} records on ${siteCount} sites exactly once, killed ${kills} times, with one receipt a job`, () => {
+describe(`subject erase deletes ${records} records on ${siteCount} sites exactly once, killed ${kills} times, with one receipt per job`, () => {
   let proxy: Server | undefined
   afterAll(() => proxy && close(proxy))
 
-  it('if the service erases subjects itself', { timeout }, () => runCampaign('maria', served.client, true))
+  it('when the service erases subjects itself', { timeout }, () => runCampaign('maria', served.client, true))
 
-  it('if it deletes record by record', { timeout }, async () => {
+  it('when it deletes record by record', { timeout }, async () => {
     const started = await startRecordProxy()
     proxy = started.proxy
     await runCampaign('ana', { ...served.client, CONSENTCTL_BASE_URL: started.url }, false)
@@ -157,7 +157,7 @@ async function runCampaign(name: string, env: Record<string, string>, hasCertifi
   }
 }
 
-it(`subject erase --file deletes ${people * recordsEach} records of ${people} people exactly once, killed ${kills} times, with one receipt a person`, {
+it(`subject erase --file deletes ${people * recordsEach} records of ${people} people exactly once, killed ${kills} times, with one receipt per person`, {
   timeout,
 }, async () => {
   const before = receipts()

@@ -65,7 +65,7 @@ describe('subject erase', () => {
     ['SIGINT', 130],
     ['SIGTERM', 143],
   ] as const)(
-    'at %s finishes running deletions and prints the command that resumes it, which does the rest',
+    'at %s finishes running deletions and prints the resume command, which deletes the rest',
     async (signal, code) => {
       wait = 60
       const env = surroundings()
@@ -87,7 +87,7 @@ describe('subject erase', () => {
     },
   )
 
-  it('is resumed by one of two processes, and the other is refused', async () => {
+  it('when two processes resume it, only one succeeds and the other is rejected', async () => {
     wait = 40
     const env = surroundings()
     const killed = start([...erase, '--yes'], env)
@@ -121,7 +121,7 @@ describe.skipIf(!hasTerminal)('subject erase on a terminal', () => {
     expect(receiptsIn(env)).toHaveLength(code === 0 ? 1 : 0)
   })
 
-  it('does nothing (exit 10) if a record was created during the prompt', async () => {
+  it('exits with 10 and deletes nothing if a record was created during the prompt', async () => {
     const env = surroundings()
     const terminal = openTerminal(erase, env)
     await terminal.shows('Type 60')

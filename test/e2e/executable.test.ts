@@ -25,14 +25,14 @@ describe('executable › warnings of Node.js', () => {
     [['get', 'a1', '-o', 'table']],
     [['list', '--limit', '1', '-o', 'ndjson']],
     [['config', 'list']],
-  ])('is not on stderr: %j', async args => {
+  ])('do not appear on stderr: %j', async args => {
     instance.use(answers('get', byId, consent()), listOf(1))
     const { code, stdout, stderr } = await runBinary(args, { env: env() })
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).not.toBe('')
   })
 
-  it('are not on stderr when a key is stored', async () => {
+  it('do not appear on stderr when a key is stored', async () => {
     instance.use(listOf(1))
     const login = { env: env(), stdin: `${apiKey}\n` }
     const { code, stderr } = await runBinary(['auth', 'login', '--with-key'], login)
@@ -43,7 +43,7 @@ describe('executable › warnings of Node.js', () => {
 
 describe('executable › --version', () => {
   it.each([[['--version']], [['-V']], [['--version', '--color', 'never']]])(
-    'is the one of the package and its commit, on the short way and the long one: %j',
+    'prints the package version and its commit, with and without the fast path: %j',
     async args => {
       const { stdout, ...ran } = await runBinary(args, {})
       expect(ran).toEqual({ code: 0, stderr: '' })
@@ -52,7 +52,7 @@ describe('executable › --version', () => {
     },
   )
 
-  it.skipIf(!existsSync('/dev/full'))('when stdout is on a full disk, ends with an error', () => {
+  it.skipIf(!existsSync('/dev/full'))('when stdout is on a full disk, exits with an error', () => {
     const line = '"$@" >/dev/full'
     const { status, stderr } = spawnSync('sh', ['-c', line, 'sh', ...commandLine(['--version'])])
     expect(status).toBe(1)
@@ -60,7 +60,7 @@ describe('executable › --version', () => {
   })
 })
 
-describe.skipIf(process.env['CONSENTCTL_TEST_BINARY'])('executable › cache of compiled code', () => {
+describe.skipIf(process.env['CONSENTCTL_TEST_BINARY'])('executable › compile cache', () => {
   const cache = join('consentctl', `${process.version}-${process.arch}.code`)
   let count = 0
 
@@ -75,7 +75,7 @@ describe.skipIf(process.env['CONSENTCTL_TEST_BINARY'])('executable › cache of 
     return { first, get, file: join(XDG_CACHE_HOME, cache) }
   }
 
-  it('is written once into the cache folder of the user, and only the user may read it', async () => {
+  it('is written once to the user’s cache folder, readable only by the user', async () => {
     const { first, get, file } = await kept()
     const before = statSync(file)
     expect(before.mode & 0o077).toBe(0)
@@ -85,7 +85,7 @@ describe.skipIf(process.env['CONSENTCTL_TEST_BINARY'])('executable › cache of 
   })
 
   it.each([[['--help']], [['get', '--help']], [['get']], [['config', 'path']]])(
-    'is not written by a command that sends nothing: %j',
+    'is not written by a command that sends no request: %j',
     async args => {
       const caches = join(folder.path, `cache-of-${args.join('-')}`)
       await runBinary(args, { env: { ...env(), XDG_CACHE_HOME: caches } })
@@ -113,14 +113,14 @@ describe.skipIf(process.env['CONSENTCTL_TEST_BINARY'])('executable › cache of 
     expect(statSync(join(XDG_CACHE_HOME, cache)).size / 2).toBeLessThan(640_000)
   })
 
-  it('when others may write to it, is not used but replaced', async () => {
+  it('when other users can write to it, is replaced instead of used', async () => {
     const { first, get, file } = await kept()
     chmodSync(file, 0o666)
     expect(await get()).toEqual(first)
     expect(statSync(file).mode & 0o077).toBe(0)
   })
 
-  it('when it cannot be written, is not needed', async () => {
+  it('when it cannot be written, is skipped without an error', async () => {
     const file = join(folder.path, 'file')
     writeFileSync(file, '')
     instance.use(answers('get', byId, consent()))
@@ -128,7 +128,7 @@ describe.skipIf(process.env['CONSENTCTL_TEST_BINARY'])('executable › cache of 
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   })
 
-  it('when the user has no home folder or has switched it off, is not written', async () => {
+  it('when the user has no home folder or has disabled it, is not written', async () => {
     const [home, caches] = [join(folder.path, 'nowhere'), join(folder.path, 'unwanted')]
     instance.use(answers('get', byId, consent()))
     await runBinary(['get', 'a1'], { env: { ...env(), XDG_CACHE_HOME: undefined, HOME: home } })
@@ -141,7 +141,7 @@ describe.runIf(process.env['CONSENTCTL_TEST_BINARY'])('single executable', () =>
   const single = process.env['CONSENTCTL_TEST_BINARY'] ?? ''
 
   it.each([[['serve']], [['admin', 'account', 'create', '--email', 'a@example.com']]])(
-    'says where the service is: %j',
+    'says where to find the service: %j',
     args => {
       const { status, stdout, stderr } = spawnSync(single, args, { input: '' })
       expect({ status, stdout: String(stdout) }).toEqual({ status: 2, stdout: '' })
@@ -149,7 +149,7 @@ describe.runIf(process.env['CONSENTCTL_TEST_BINARY'])('single executable', () =>
     },
   )
 
-  it('ignores options of Node.js in the environment and on the command line', () => {
+  it('ignores Node.js options in the environment and on the command line', () => {
     const NODE_OPTIONS = '--require /nowhere'
     expect(String(execFileSync(single, ['--version'], { env: { NODE_OPTIONS } }))).toMatch(/^\d/)
     expect(spawnSync(single, ['--eval', '0']).status).toBe(2)

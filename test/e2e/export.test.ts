@@ -35,12 +35,12 @@ async function exported(url: string): Promise<string[]> {
 }
 
 describe('list of many records', () => {
-  it('takes two requests, and prints each record once and in order', async () => {
+  it('takes two requests, and prints each record once, in order', async () => {
     expect(await exported(service.url)).toEqual(ids)
     expect(asked).toHaveLength(2)
   })
 
-  it('when the connection is reset repeatedly, prints each record once and in order', async () => {
+  it('when the connection is reset repeatedly, prints each record once, in order', async () => {
     proxy = await startFaultProxy(Number(new URL(service.url).port))
     proxy.delay(10)
     let resets = 0

@@ -98,7 +98,7 @@ describe.skipIf(!canBreakDatabase)('service › with a synchronous standby', () 
       expect(states).toEqual([...news, 'after', 'after', 'before', 'before'])
     })
 
-    it('does not use it when it is more than a minute behind, silent or gone', async () => {
+    it('does not use the standby when it is over a minute behind, silent or gone', async () => {
       const where = async (sql: Sql) => (await sql<{ standby: boolean }[]>`select pg_is_in_recovery() as standby`)[0]
       const there = connect({ target: { url: `${standby.url}/postgres` }, max: 1, isReplica: true })
       expect(await new Replicas([there]).read(first, where)).toEqual({ standby: true })
@@ -119,7 +119,7 @@ describe.skipIf(!canBreakDatabase)('service › with a synchronous standby', () 
     })
   })
 
-  it('when the primary is killed and the standby promoted, continues and loses nothing', async () => {
+  it('when the primary is killed and the standby promoted, continues without losing a write', async () => {
     const ledger = newLedger()
     let [goneAt, promotingAt] = [0, 0]
     const account = { url: server.url, ...(await newAccount(first)) }

@@ -35,7 +35,7 @@ describe.skipIf(!canBreakDatabase)('service › responds to every request in tim
     ['its connections are slow', [0, 10_000], slowness(database, 200)],
     ['one of its backends hangs', [0, 15_000], hangingBackend(database)],
     // Those who tried to connect in the dark find out at their own timeout.
-    ['its connections go silent for ever', [500, 20_000], { ...silence(database), recoveryMs: 6500 }],
+    ['its connections go silent permanently', [500, 20_000], { ...silence(database), recoveryMs: 6500 }],
   ]
   const chosen = faults.filter(([, [short]]) => isLongRun || short > 0)
 
@@ -45,7 +45,7 @@ describe.skipIf(!canBreakDatabase)('service › responds to every request in tim
   })
 
   it.each(isLongRun ? [shiftMs, -shiftMs] : [shiftMs])(
-    "when the node's clock is %i ms ahead, it only reads until the clock is right",
+    "when the node's clock is %i ms ahead, is read-only until the clock is corrected",
     async ahead => {
       const metricsPort = await freePort()
       const preload = fileURLToPath(new URL('../support/shifted-clock.mjs', import.meta.url))

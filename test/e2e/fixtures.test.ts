@@ -14,7 +14,7 @@ const readLines = (text: string) =>
     .split('\n')
     .map(line => JSON.parse(line))
 
-it('service › returns each of the thousand sample records with every field as it was sent', async () => {
+it('service › returns each of the thousand sample records with every field unchanged', async () => {
   const created = await run('create', '--file', fixtures)
   expect(created.code).toBe(0)
   const sent = readLines(readFileSync(fixtures, 'utf8'))
@@ -29,12 +29,12 @@ it('service › returns each of the thousand sample records with every field as 
   }
 })
 
-it('serve › finds the included database of countries', async () => {
+it('serve › finds the bundled country database', async () => {
   const created = await run('create', '--ip-address', '193.0.6.139', '-o', 'json')
   expect(JSON.parse(created.stdout)).toMatchObject({ country: 'NL', region: null })
 })
 
-it('serve › when GEOIP_DB cannot be read, does not start and says what to do', async () => {
+it('serve › when GEOIP_DB cannot be read, does not start and says how to fix it', async () => {
   const file = join(folder.path, 'none.mmdb')
   const env = { HOME: folder.path, GEOIP_DB: file }
   const { code, stderr } = await runBinary(['serve', '--port', '0'], { env })

@@ -55,7 +55,7 @@ async function startService() {
   return { server, serve, site: site.id, key: (JSON.parse(made.stdout) as { key: string }).key }
 }
 
-it(`import › when client and server are killed ${kills} times, makes one record for each of ${persons} persons and signs a receipt that matches the database`, {
+it(`import › when client and server are killed ${kills} times, creates one record for each of ${persons} persons and signs a receipt that matches the database`, {
   timeout: 60_000 + persons * 30 + kills * 3000,
 }, async () => {
   const { server: first, serve, site, key } = await startService()

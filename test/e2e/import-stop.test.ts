@@ -40,7 +40,7 @@ describe('create --file', () => {
     ['SIGINT', 130],
     ['SIGTERM', 143],
   ] as const)(
-    'at %s finishes what is in flight and names the command to resume, which creates the rest',
+    'at %s finishes the requests in flight and prints the resume command, which creates the rest',
     async (signal, code) => {
       records.wait = 20
       const { child, ended } = start([...create, '--file', file()], env())
@@ -59,7 +59,7 @@ describe('create --file', () => {
     },
   )
 
-  it('at the second SIGINT, ends at once and loses nothing', async () => {
+  it('at the second SIGINT, exits immediately and loses nothing', async () => {
     records.wait = 3000
     const { child, ended, stderr } = start([...create, '--file', file()], env())
     while (readdirJobs().length === 0) await delay(5)
@@ -75,7 +75,7 @@ describe('create --file', () => {
     expect(records.made).toEqual(once)
   })
 
-  it('when stdin is interrupted, finishes what is in flight and says that this cannot be resumed', async () => {
+  it('when it is interrupted while reading stdin, finishes the requests in flight and says that the run cannot be resumed', async () => {
     records.wait = 30
     const { child, ended } = start([...create, '--file', '-'], env())
     child.stdin.write(linesOf(labels)) // without an end: the command waits for more
@@ -84,10 +84,10 @@ describe('create --file', () => {
     const { code, stdout, stderr } = await ended
     expect(code).toBe(130)
     expect(stdout.trimEnd().split('\n').sort()).toEqual([...records.made.keys()].map(label => `id-${label}`).sort())
-    expect(stderr).toMatch(/^interrupted: finishing what is in flight; this cannot be resumed$/m)
+    expect(stderr).toMatch(/^interrupted: finishing the requests in flight; this cannot be resumed$/m)
   })
 
-  it('when the reader of its results is gone, creates every record', async () => {
+  it('when the reader of its results exits, creates every record', async () => {
     records.wait = 2
     const { child, ended } = start([...create, '--file', file()], env())
     await untilMade(20)
@@ -96,7 +96,7 @@ describe('create --file', () => {
     expect(records.made).toEqual(once)
   })
 
-  it('when stdout is on a full disk, ends with an error and can be resumed', async () => {
+  it('when stdout is on a full disk, exits with an error and can be resumed', async () => {
     const command = ['create', '--site', siteId, '--file', file(), '-o', 'ndjson']
     const shell = ['-c', '"$@" >/dev/full', 'sh', ...commandLine(command)]
     const ran = await startProgram('sh', shell, env()).ended

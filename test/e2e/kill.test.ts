@@ -37,7 +37,7 @@ describe.each(engines)('server killed by SIGKILL under load, on $name', ({ args,
     await server.end('SIGKILL')
   })
 
-  it(`in ${kills} kills, loses no acknowledged write, makes none twice, and keeps records and histories consistent`, async () => {
+  it(`in ${kills} kills, loses no acknowledged write, applies none twice, and keeps records and histories consistent`, async () => {
     const port = String(await freePort())
     const start = () => startServer([...args(), '--port', port], env())
     server = await start()

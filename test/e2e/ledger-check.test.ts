@@ -47,7 +47,7 @@ const wrongs: [name: string, commit: (victim: Victim) => unknown, found: RegExp]
   ],
 ]
 
-describe('check of a ledger', () => {
+describe('ledger check', () => {
   it.each(wrongs)('finds no contradiction in a correct database, and %s', async (_name, commit, found) => {
     const target: Target = { url: service.url, ...(await service.newAccount()) }
     const ledger = newLedger()

@@ -101,8 +101,8 @@ function readAvailable(reader: number): string {
 
 const findDropped = (text: string) => [...text.matchAll(/^\{.*"dropped":(\d+).*\}$/gm)].map(([, n]) => Number(n))
 
-describe('when nothing reads the pipe that stdout and stderr go to', () => {
-  it('every request is answered, and dropped lines are counted and logged', async () => {
+describe('when nothing reads the pipe of stdout and stderr', () => {
+  it('responds to every request, and counts and logs dropped lines', async () => {
     const { reader, writer } = openPipe()
     const server = await start(writer, writer)
     await sendMany(server)
@@ -126,7 +126,7 @@ describe('when nothing reads the pipe that stdout and stderr go to', () => {
     closeSync(reader)
   })
 
-  it('a server starts on a pipe that is full, and SIGTERM stops it in time with exit code 0', async () => {
+  it('starts on a full pipe, and exits with 0 in time on SIGTERM', async () => {
     const { reader, writer } = openPipe()
     spawnSync('dd', ['if=/dev/zero', 'bs=4096', 'oflag=nonblock'], { stdio: ['ignore', writer, 'ignore'] })
     const server = await start(writer, writer)
@@ -138,8 +138,8 @@ describe('when nothing reads the pipe that stdout and stderr go to', () => {
   })
 })
 
-describe('when nothing reads the socket that stderr goes to', () => {
-  it('every request is answered', async () => {
+describe('when nothing reads the socket of stderr', () => {
+  it('responds to every request', async () => {
     const server = await start('ignore', 'pipe') // Node.js makes a socket
     await sendMany(server)
     expect((await get(server.api, '/live')).status).toBe(200)
@@ -148,7 +148,7 @@ describe('when nothing reads the socket that stderr goes to', () => {
 })
 
 describe('when stderr is a file', () => {
-  it('it has every line', async () => {
+  it('the log contains every line', async () => {
     const path = join(folder.path, 'log')
     const server = await start('ignore', openSync(path, 'w'))
     await sendMany(server, 2000)

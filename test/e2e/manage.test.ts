@@ -8,7 +8,7 @@ import { useServed } from './served.ts'
 
 const served = useServed('manage')
 
-it('keys create › the key may do what its scopes allow, until it is revoked', async () => {
+it('keys create › creates a key that may do what its scopes allow until it is revoked', async () => {
   const { account, signedIn, withKey } = await newOwner(served, 'keys')
   const { key, ...made } = await signedIn('keys', 'create', '--name', 'ci', '--scope', 'read', '--expires', '90d')
   expect(made).toMatchObject({ name: 'ci', scopes: ['read'], hint: key.slice(-4), revoked_at: null })
@@ -51,7 +51,7 @@ it('sites › a site can be created, updated, and given a new token that replace
   expect([await visit(token), await visit(rotated.token)]).toEqual([401, 201])
 })
 
-it('keys and sites › when the password is wrong, end with 4; when the key or site does not exist, with 3', async () => {
+it('keys and sites › exit with 4 when the password is wrong, and with 3 when the key or site does not exist', async () => {
   const { env, password, email } = await newOwner(served, 'wrong')
   const signIn = (args: string[], stdin: string) =>
     runBinary([...args, '--email', email, '--password-stdin'], { env, stdin })
@@ -80,18 +80,21 @@ describe.skipIf(!hasTerminal)('keys and sites › on a terminal', () => {
   it.each([
     ['y', 'y\r', 0],
     ['n', 'n\r', 9],
-  ])('keys revoke asks for the password, never shows it, shows the key, and asks: %s', async (_name, keys, code) => {
-    const terminal = await open('keys', 'revoke', await keyId())
-    terminal.type(`${owner.password}\r`)
-    await terminal.shows(/short-lived[\s\S]*Revoke this key on .* \[y\/N\] /)
-    terminal.type(keys)
-    const ended = await terminal.ended
-    expect(ended.code).toBe(code)
-    expect(ended.screen).not.toContain(owner.password)
-    expect(ended.screen.includes('revoked 1 key')).toBe(code === 0)
-  })
+  ])(
+    'keys revoke prompts for the password without echo, shows the key, and asks for confirmation: %s',
+    async (_name, keys, code) => {
+      const terminal = await open('keys', 'revoke', await keyId())
+      terminal.type(`${owner.password}\r`)
+      await terminal.shows(/short-lived[\s\S]*Revoke this key on .* \[y\/N\] /)
+      terminal.type(keys)
+      const ended = await terminal.ended
+      expect(ended.code).toBe(code)
+      expect(ended.screen).not.toContain(owner.password)
+      expect(ended.screen.includes('revoked 1 key')).toBe(code === 0)
+    },
+  )
 
-  it('sites rotate-token asks before it ends the old token at once', async () => {
+  it('sites rotate-token prompts before it revokes the old token immediately', async () => {
     const terminal = await open('sites', 'rotate-token', owner.account.site.id, '--overlap', '0')
     terminal.type(`${owner.password}\r`)
     await terminal.shows('End the token of this site on')
@@ -105,7 +108,7 @@ describe.skipIf(!hasTerminal)('keys and sites › on a terminal', () => {
     ['Ctrl-C', '\u0003', 130],
     ['the end of the input', '\u0004', 9],
     ['nothing', '\r', 2],
-  ])('a password that is not given ends it: %s', async (_name, keys, code) => {
+  ])('exits when no password is entered: %s', async (_name, keys, code) => {
     const terminal = await open('keys', 'list')
     terminal.type(keys)
     expect((await terminal.ended).code).toBe(code)

@@ -21,7 +21,7 @@ async function start(name: string, more: Record<string, string> = {}) {
 }
 
 describe('metrics › without METRICS_PORT', () => {
-  it('are not served, and their module is not loaded', async () => {
+  it('does not serve metrics or load their module', async () => {
     const { server, loaded } = await start('none')
     expect((await request(`${server.url}/metrics`)).statusCode).toBe(401)
     expect(await server.end('SIGTERM')).toBe(0)
@@ -43,7 +43,7 @@ describe('metrics › with METRICS_PORT', () => {
   })
   afterAll(() => server.end('SIGKILL'))
 
-  it('are served, but not at the port of the API', async () => {
+  it('serves metrics, but not on the API port', async () => {
     await request(`${server.url}/live`)
     const answer = await request(`http://127.0.0.1:${port}/metrics`)
     expect(await answer.body.text()).toContain('http_requests_total{method="GET",route="/live",status="200"} 1\n')
@@ -51,7 +51,7 @@ describe('metrics › with METRICS_PORT', () => {
     expect(server.output()).toContain(`"metrics":"http://127.0.0.1:${port}/metrics"`)
   })
 
-  it('when the port is taken, another server does not start and says why', async () => {
+  it('when the port is taken, a second server does not start and says why', async () => {
     const database = await databaseFor('metrics_other', folder.path)
     const { code, stderr } = await runBinary(['serve', '--port', '0'], {
       env: { HOME: folder.path, METRICS_PORT: String(port), LOG_LEVEL: 'silent', ...database },
@@ -61,7 +61,7 @@ describe('metrics › with METRICS_PORT', () => {
     expect(stderr).toContain('METRICS_PORT')
   })
 
-  it('when the server stops, end with it and do not delay it', async () => {
+  it('when the server stops, metrics stop too without delaying it', async () => {
     const answer = await request(`http://127.0.0.1:${port}/metrics`) // leaves a connection that is kept alive
     await answer.body.dump()
     const begin = Date.now()

@@ -8,7 +8,7 @@ import { useServed } from './served.ts'
 const site = 'Shop'
 const served = useServed('notices', { account: ['--site', site] })
 
-it('notices › are published from a repository with a key that can do nothing else, once for each change', async () => {
+it('notices › are published from a repository with a publish-only key, once per change', async () => {
   const { account, folder, url } = served
   const env = { HOME: folder.path, CONSENTCTL_BASE_URL: url, CONSENTCTL_EMAIL: account.user.email }
   const german = join(folder.path, 'policy.de.md')

@@ -32,7 +32,7 @@ it('serve --quickstart › outside a clone, suggests commands without npx', asyn
   }
 })
 
-it('package.json names every manual page while npm packs it, and none after', () => {
+it('package.json lists every manual page while npm packs it, and none afterwards', () => {
   const pages = (word: string) => {
     execFileSync(process.execPath, [join(installed, 'bin', 'pages.js'), word])
     return JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8')).man
@@ -64,7 +64,7 @@ describe('--version', () => {
     return execFileSync(process.execPath, ['-e', code], { encoding: 'utf8', env: { ...process.env, ...env } }).trim()
   }
 
-  it('prints the version and the commit in the package', () => {
+  it('prints the version and commit of the package', () => {
     const line = new RegExp(
       `^${packageJson.version} \\(commit (unknown: built without git|[\\da-f]{12}(, modified)?)\\)\\n$`,
     )

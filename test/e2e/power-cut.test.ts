@@ -45,7 +45,7 @@ describe.skipIf(missing.length > 0)('power cut of a disk with the embedded datab
 
   const images = Array.from({ length: Math.ceil(cuts / cutsPerImage) }, (_, image) => ({ image: image + 1 }))
   it.each(images)(
-    `image $image › in ${cutsPerImage} cuts, opens again and loses no acknowledged write`,
+    `image $image › after each of ${cutsPerImage} cuts, opens again and has lost no acknowledged write`,
     { timeout: 300_000 },
     async () => {
       const ledger = newLedger()
@@ -127,7 +127,7 @@ const disks = [
 describe.skipIf(missing.length > 0).each(disks)('a disk that is $state', ({ size, prepare, says }) => {
   const folder = useFolder()
 
-  it('ends a start with exit code 2, and an error that says so and what to do', async () => {
+  it('exits at start with code 2 and an error that explains the cause and the fix', async () => {
     const script = `mount -t tmpfs -o "size=$1" none "$2" && ${prepare} exec "$3" "$4" serve --data-dir "$2/data"`
     const arguments_ = ['-m', 'sh', '-c', script, 'sh', size, folder.path, process.execPath, binary]
     const child = spawn('unshare', arguments_, { env: { PATH: process.env['PATH'], HOME: folder.path } })

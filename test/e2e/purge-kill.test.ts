@@ -43,7 +43,7 @@ describe.each(engines)('admin purge beside a running server, on $name', ({ args 
     await server?.end('SIGKILL')
   })
 
-  it('leaves every record whole when it is killed by SIGKILL, and the next purge continues', async () => {
+  it('when it is killed by SIGKILL, leaves every record whole, and the next purge continues', async () => {
     const account = await newAccount(sql)
     await insertChains(sql, account, { records, entries: 3, preferences: step => ({ step }) })
     const command = ['admin', 'purge', '--older-than', '0', '--yes', ...args()]
@@ -62,7 +62,7 @@ describe.each(engines)('admin purge beside a running server, on $name', ({ args 
     expect(await brokenChains(sql, account.accountId)).toEqual([])
   })
 
-  it('at SIGINT, ends after the current records and says what was done', async () => {
+  it('at SIGINT, exits after the current records and reports what was done', async () => {
     const account = await newAccount(sql)
     await insertChains(sql, account, { records: 4000, entries: 2 })
     const before = await purgedOf(sql)

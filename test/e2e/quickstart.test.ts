@@ -32,7 +32,7 @@ const stored = (name: string) => JSON.parse(readFileSync(join(home, '.config', '
 const store = (name: string, content: object) =>
   writeFileSync(join(home, '.config', 'consentctl', name), JSON.stringify(content), { mode: 0o600 })
 
-it('serve --quickstart › overwrites no profile and no key, and names its own in the suggested commands', async () => {
+it('serve --quickstart › overwrites no profile or key, and uses its own in the suggested commands', async () => {
   const local = { base_url: 'https://other.example.com' }
   store('config.json', { profile: 'local', profiles: { local } })
   store('credentials.json', { local: { api_key: 'sk-of-the-other', ...local } })
@@ -45,7 +45,7 @@ it('serve --quickstart › overwrites no profile and no key, and names its own i
   expect(await server.end('SIGTERM')).toBe(0)
 })
 
-it('serve --quickstart › logs nothing until everything about the account is printed', async () => {
+it('serve --quickstart › logs nothing until the account is printed in full', async () => {
   const file = join(home, 'screen')
   const screen = openSync(file, 'a')
   const child = spawn(process.execPath, [binary, 'serve', '--quickstart', '--port', '0'], {
@@ -61,7 +61,7 @@ it('serve --quickstart › logs nothing until everything about the account is pr
   expect(read()).toMatch(/"stopped"\}\n$/)
 })
 
-it('serve --quickstart › when its settings are wrong, creates nothing', async () => {
+it('serve --quickstart › when its settings are invalid, creates nothing', async () => {
   const ran = await runBinary(['serve', '--quickstart', '--port', '0'], {
     env: { ...env, CONSENTCTL_PROFILE: 'nope', NODE_DISABLE_COMPILE_CACHE: '1' },
   })
@@ -69,7 +69,7 @@ it('serve --quickstart › when its settings are wrong, creates nothing', async 
   expect(readdirSync(home)).toEqual(['.config'])
 })
 
-it('serve --quickstart › when the profile cannot be stored, has shown the secrets and stops with an error', async () => {
+it('serve --quickstart › when the profile cannot be stored, prints the secrets first and stops with an error', async () => {
   store('config.json', { profiles: {} })
   writeFileSync(join(home, 'file'), '')
   const inFile = { ...env, CONSENTCTL_CONFIG_DIR: join(home, 'file', 'config') }
@@ -81,7 +81,7 @@ it('serve --quickstart › when the profile cannot be stored, has shown the secr
 })
 
 it.skipIf(!existsSync('/dev/full'))(
-  'serve --quickstart › when the secrets cannot be written, creates no account; prints that it serves only when the account and the key exist',
+  'serve --quickstart › creates no account when the secrets cannot be written, and reports that it serves only once the account and key exist',
   async () => {
     const full = openSync('/dev/full', 'w')
     const words = [binary, 'serve', '--quickstart', '--port', '0']
@@ -95,7 +95,7 @@ it.skipIf(!existsSync('/dev/full'))(
   },
 )
 
-it('serve --quickstart › when its folder was open to other users, closes it', async () => {
+it('serve --quickstart › when its folder was open to other users, restricts access to it', async () => {
   const data = join(home, 'data')
   mkdirSync(data)
   chmodSync(data, 0o755)

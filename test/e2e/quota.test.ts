@@ -52,7 +52,7 @@ if (!inject('clusterUrl')) {
   process.stderr.write('\n*** SKIPPED: the quota on three nodes. No PostgreSQL found. ***\n\n')
 }
 
-describe.skipIf(!inject('clusterUrl'))('the quota of an account, on three nodes', { timeout: 300_000 }, () => {
+describe.skipIf(!inject('clusterUrl'))('the quota of an account on three nodes', { timeout: 300_000 }, () => {
   beforeAll(async () => {
     const url = await newDatabase('consentctl_test_quota')
     sql = postgres(url, { max: 2, onnotice: () => {} })
@@ -65,7 +65,7 @@ describe.skipIf(!inject('clusterUrl'))('the quota of an account, on three nodes'
   })
 
   it.each(cells)(
-    'when it is $limit and the load $load times as high, is granted exactly; end of a node: $end',
+    'when it is $limit and the load is $load times as high, is granted exactly; end of a node: $end',
     async cell => {
       let month: number
       let result: Result

@@ -100,7 +100,7 @@ it.skipIf(!programs || !inject('clusterUrl'))(
     const proof = await run('subject', 'verify', '9', '--live', '--subject', 'ada')
     expect(proof, proof.stdout).toMatchObject({
       code: 0,
-      stdout: expect.stringContaining('3 records of it: shown as deleted'),
+      stdout: expect.stringContaining('3 records of the receipt shown as deleted'),
     })
     const receipt = JSON.parse(readFileSync(at('.local/state/consentctl/receipts/default/000009.json'), 'utf8'))
     expect(receipt).toMatchObject({

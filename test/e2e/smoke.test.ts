@@ -5,7 +5,7 @@ import { useServed } from './served.ts'
 
 const served = useServed('smoke')
 
-it('keys create › creates, stores and uses a key from a password alone, without showing it', async () => {
+it('keys create › creates, stores and uses a key with only a password, without printing the key', async () => {
   const { account, email, env, password, run, signedIn } = await newOwner(served, 'first')
   const login = await runBinary(['auth', 'login', '--email', email, '--password-stdin', '--site', account.site.id], {
     env,

@@ -56,24 +56,21 @@ async function startCutter(target: number, count: number) {
 if (!inject('clusterUrl'))
   process.stderr.write('\n*** SKIPPED: a database lost at a start. No PostgreSQL found. ***\n\n')
 
-describe.skipIf(!inject('clusterUrl')).concurrent('a first start whose database is lost', () => {
+describe.skipIf(!inject('clusterUrl')).concurrent('first start when the database connection is lost', () => {
   // A start gets about 280 messages. Most of them answer migrations.
-  it.for([1, 20, 38, 45, 66, 108, 150, 192, 255])(
-    'after %i messages ends with exit code 7',
-    async (count, { expect }) => {
-      const url = new URL(await newDatabase(`consentctl_test_start_${count}`))
-      const cutter = await startCutter(Number(url.port), count)
-      url.port = cutter.port
-      const { code, stderr } = await serve({ DATABASE_URL: url.href })
-      cutter.close()
-      expect(cutter.countSent()).toBe(count)
-      expect(stderr).toMatch(/^error: the database cannot be used: .* \(unavailable\)\ntry: check that PostgreSQL runs/)
-      expect(code).toBe(7)
-    },
-  )
+  it.for([1, 20, 38, 45, 66, 108, 150, 192, 255])('after %i messages exits with 7', async (count, { expect }) => {
+    const url = new URL(await newDatabase(`consentctl_test_start_${count}`))
+    const cutter = await startCutter(Number(url.port), count)
+    url.port = cutter.port
+    const { code, stderr } = await serve({ DATABASE_URL: url.href })
+    cutter.close()
+    expect(cutter.countSent()).toBe(count)
+    expect(stderr).toMatch(/^error: the database cannot be used: .* \(unavailable\)\ntry: check that PostgreSQL runs/)
+    expect(code).toBe(7)
+  })
 })
 
-it.skipIf(!inject('clusterUrl'))('a start that waits for the migration of another node ends at SIGTERM', async () => {
+it.skipIf(!inject('clusterUrl'))('when it waits for another node’s migration, exits at SIGTERM', async () => {
   const url = await newDatabase('consentctl_test_start_wait')
   const sql = postgres(url, { max: 1, onnotice: () => {} })
   await sql`select pg_advisory_lock(7266328)`
@@ -85,8 +82,8 @@ it.skipIf(!inject('clusterUrl'))('a start that waits for the migration of anothe
   await sql.end()
 })
 
-describe('a limit of open files that is too low', () => {
-  it.each([64, 96])('when it is %i, the error names it and the fix', async limit => {
+describe('when the open-file limit is too low', () => {
+  it.each([64, 96])('when it is %i, the error states the limit and the fix', async limit => {
     const { code, stderr } = await serve({}, { limit: `ulimit -n ${limit};` })
     expect(stderr).toMatch(/^error: the limit of open files is reached \(open_files\)\n/m)
     expect(stderr).toContain('try: raise the limit: ulimit -n 1024, or LimitNOFILE=')

@@ -20,7 +20,7 @@ describe('serve --quickstart, first start', () => {
   })
   afterAll(() => server.end('SIGKILL'))
 
-  it('says first which folder it opens', () => {
+  it('first prints which folder it opens', () => {
     expect(server.output()).toContain(`opening a new embedded database in ${data()}\n`)
     expect(server.output().indexOf('opening')).toBeLessThan(server.output().indexOf('is serving on'))
   })
@@ -32,7 +32,7 @@ describe('serve --quickstart, first start', () => {
     expect(stdout).not.toContain(secrets[1])
   })
 
-  it('leaves a command line that works without further setup', async () => {
+  it('sets up a command line that works without further configuration', async () => {
     const created = await runBinary(['create', '--subject', 'maria@example.com', '--accepted', '-q'], {
       env: env(),
     })
@@ -41,14 +41,14 @@ describe('serve --quickstart, first start', () => {
     expect(listed.stdout).toBe(created.stdout)
   })
 
-  it('refuses a second server on the same folder, and says what to do', async () => {
+  it('rejects a second server on the same folder, and says what to do', async () => {
     const { code, stderr } = await runBinary(['serve', '--port', '0'], { env: env() })
     expect(code).toBe(2)
     expect(stderr).toMatch(/^error: the data folder .* is in use by another consentctl serve/)
     expect(stderr).toContain('--data-dir')
   })
 
-  it('allows another account to be created beside it, in exactly the documented shape', async () => {
+  it('allows another account to be created meanwhile, with output in the documented shape', async () => {
     const account = await createAccount(
       ['--email', 'second@example.com', '--site', 'Shop', '--monthly-quota', '3'],
       env(),
@@ -79,7 +79,7 @@ describe('serve --quickstart, first start', () => {
     return (await response.json()) as BannerConsent
   }
 
-  it('stops cleanly on SIGINT, and a later start shows the records, knows the visitors, and shows no secret', async () => {
+  it('stops cleanly on SIGINT; a later start keeps records and visitors and shows no secret', async () => {
     const { id, consent_token } = await visit({ accepted: true })
     expect(await server.end('SIGINT')).toBe(0)
     expect(existsSync(join(data(), '.s.PGSQL.5432'))).toBe(false)
@@ -94,7 +94,7 @@ describe('serve --quickstart, first start', () => {
 })
 
 describe('admin account create', () => {
-  it('works on an empty folder without a server, and never shows a given password', async () => {
+  it('works on an empty folder without a server, and never prints a given password', async () => {
     const own = join(folder.path, 'own')
     const args = [
       'admin',

@@ -23,7 +23,7 @@ it.each([
   ['never sent a byte', ''],
   ['sent half a request', 'GET /live HTTP/1.1\r\nHost: x'],
   ['is kept alive', 'GET /live HTTP/1.1\r\nHost: x\r\n\r\n'],
-])('is not held up by a connection that %s', async (_name, sent) => {
+])('is not delayed by a connection that %s', async (_name, sent) => {
   const { hostname, port } = new URL(server.url)
   const socket = connect(Number(port), hostname)
   socket.on('error', () => {})
@@ -36,7 +36,7 @@ it.each([
   socket.destroy()
 })
 
-it('serve › when its log is no longer read, continues, and ends at SIGTERM', async () => {
+it('serve › when its log is no longer read, continues, and exits at SIGTERM', async () => {
   server.child.stderr?.destroy()
   for (let count = 0; count < 5; count += 1) {
     expect((await fetch(new URL('/live', server.url), { signal: AbortSignal.timeout(2000) })).status).toBe(200)
@@ -47,7 +47,7 @@ it('serve › when its log is no longer read, continues, and ends at SIGTERM', a
   expect(Date.now() - start).toBeLessThan(5000)
 })
 
-it('serve › when its port is taken, ends with 2 and releases its folder', async () => {
+it('serve › when its port is taken, exits with 2 and releases its folder', async () => {
   const args = ['serve', '--port', new URL(server.url).port, '--data-dir', join(folder.path, 'other')]
   const env = { HOME: folder.path, LOG_LEVEL: 'silent' }
   const ran = await Promise.race([runBinary(args, { env }), delay(30_000, null, { ref: false })])

@@ -30,17 +30,17 @@ async function shell(line: string): Promise<{ code: number | null; stdout: strin
 }
 
 describe('when the reader closes the pipe', () => {
-  it.each(formatNames)('an endless list ends silently with 0: %s', async format => {
+  it.each(formatNames)('an endless list exits silently with 0: %s', async format => {
     instance.total = Number.MAX_SAFE_INTEGER
     const { code, stderr } = await shell(`consentctl list -o ${format} | head -n 1`)
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   })
 
-  it.each(['--help', '--version', 'list --help'])('%s ends silently with 0', async args => {
+  it.each(['--help', '--version', 'list --help'])('%s exits silently with 0', async args => {
     expect(await shell(`consentctl ${args} | exec true`)).toMatchObject({ code: 0, stderr: '' })
   })
 
-  it('a deletion is finished', async () => {
+  it('a deletion completes', async () => {
     const { code, stderr } = await shell(`consentctl rm ${ids.join(' ')} --yes | true`)
     expect(instance.deleted).toEqual(ids)
     expect(code).toBe(0)
@@ -49,14 +49,14 @@ describe('when the reader closes the pipe', () => {
 })
 
 describe.skipIf(!existsSync('/dev/full'))('when stdout is on a full disk', () => {
-  it.each(formatNames)('an endless list ends with 1 and an error: %s', async format => {
+  it.each(formatNames)('an endless list exits with 1 and an error: %s', async format => {
     instance.total = Number.MAX_SAFE_INTEGER
     const { code, stderr } = await shell(`consentctl list -o ${format} > /dev/full`)
     expect(code).toBe(1)
     expect(stderr).toMatch(/^(error: |\{"error":).*cannot write the output.*ENOSPC/)
   })
 
-  it('a deletion is finished and then ends with an error', async () => {
+  it('a deletion completes, then exits with an error', async () => {
     const { code, stderr } = await shell(`consentctl rm ${ids.join(' ')} --yes > /dev/full`)
     expect(instance.deleted).toEqual(ids)
     expect(code).toBe(1)
@@ -64,12 +64,12 @@ describe.skipIf(!existsSync('/dev/full'))('when stdout is on a full disk', () =>
     expect(stderr).toContain('cannot write the output')
   })
 
-  it('--help and --version end with an error', async () => {
+  it('--help and --version exit with an error', async () => {
     expect((await shell('consentctl --help > /dev/full')).code).toBe(1)
     expect((await shell('consentctl --version > /dev/full')).code).toBe(1)
   })
 
-  it('behind stderr, the exit code stays', async () => {
+  it('when only stderr is on it, the exit code is unchanged', async () => {
     expect((await shell('consentctl none 2> /dev/full')).code).toBe(2)
   })
 })
@@ -80,7 +80,7 @@ describe('when a standard stream is closed', () => {
     expect(instance.deleted).toEqual([])
   })
 
-  it('records are printed whole without stderr', async () => {
+  it('records are printed in full when stderr is closed', async () => {
     const { code, stdout } = await shell('consentctl list -q 2>&-')
     expect(code).toBe(0)
     expect(stdout.trimEnd().split('\n')).toHaveLength(1000)
@@ -91,7 +91,7 @@ describe.each([
   ['SIGINT', 130],
   ['SIGTERM', 143],
 ] as const)('%s', (signal, expected) => {
-  it('ends a list after what is printed, and prints the command that continues it without a gap', async () => {
+  it('stops a list after the printed records, and prints the command that continues it without a gap', async () => {
     instance.delayMs = 20
     const { child, ended } = start(['list', '-o', 'id'], env())
     child.stdout.once('data', () => child.kill(signal))
@@ -107,7 +107,7 @@ describe.each([
     expect(new Set(all).size).toBe(1000)
   })
 
-  it('ends a request without a response at once', async () => {
+  it('aborts a request without a response immediately', async () => {
     instance.delayMs = Number.POSITIVE_INFINITY
     const { child, ended } = start(['get', ids[0] ?? ''], env())
     await vi.waitFor(() => expect(instance.requests).toBe(1), { timeout: 30_000, interval: 10 })
@@ -119,7 +119,7 @@ describe.each([
     expect(Date.now() - told).toBeLessThan(1000)
   })
 
-  it('finishes the current deletion, starts no other, and says which are left', async () => {
+  it('finishes the current deletion, starts no other, and lists the remaining ones', async () => {
     instance.delayMs = 300
     const { child, ended } = start(['rm', ...ids, '--yes', '-o', 'id'], env())
     child.stdout.once('data', () => child.kill(signal))
@@ -130,7 +130,7 @@ describe.each([
     expect(stderr).toContain(ids[instance.deleted.length])
   })
 
-  it('when it comes twice, ends the process', async () => {
+  it('when sent twice, ends the process', async () => {
     instance.delayMs = Number.POSITIVE_INFINITY
     const { child, ended } = start(['rm', ids[0] ?? '', '--yes'], env())
     await vi.waitFor(() => expect(instance.requests).toBe(1), { timeout: 30_000, interval: 10 })
@@ -172,7 +172,7 @@ describe.skipIf(process.env['CONSENTCTL_TEST_BINARY'])('memory of a list', () =>
     return Number(/^peak (\d+)$/m.exec(stderr)?.[1]) / 1024
   }
 
-  it('does not grow with its length', { timeout: 600_000 }, async () => {
+  it('does not grow with the length of the list', { timeout: 600_000 }, async () => {
     const total = isLong ? 1_000_000 : 60_000
     const whole = await peak(total)
     const [few, many] = [await peak(10_000, '--max-semi-space-size=1'), await peak(total, '--max-semi-space-size=1')]

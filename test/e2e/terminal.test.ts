@@ -20,7 +20,7 @@ describe.skipIf(!hasTerminal)('rm on a terminal', () => {
     ['nothing', '\r', 9],
     ['the end of the input', '\u0004', 9],
     ['Ctrl-C', '\u0003', 130],
-  ])('shows the record, asks, and obeys the answer: %s', async (_name, keys, code) => {
+  ])('shows the record, prompts, and follows the answer: %s', async (_name, keys, code) => {
     const id = await create()
     const terminal = openTerminal(['rm', id], env())
     await terminal.shows('[y/N]')
@@ -31,7 +31,7 @@ describe.skipIf(!hasTerminal)('rm on a terminal', () => {
     expect(await isLive(id)).toBe(code !== 0)
   })
 
-  it('when the input ended before the question, deletes nothing', async () => {
+  it('when the input ends before the prompt, deletes nothing', async () => {
     const id = await create()
     const terminal = openTerminal(['rm', id], env())
     terminal.type('\u0004')
@@ -55,7 +55,7 @@ describe.skipIf(!hasTerminal)('rm on a terminal', () => {
 })
 
 describe.skipIf(!hasTerminal)('create without any field on a terminal', () => {
-  it('when the input ends after the first answer, ends with 9', async () => {
+  it('when the input ends after the first answer, exits with 9', async () => {
     const terminal = openTerminal(['create', '--json'], env())
     await terminal.shows('Subject (whose consent it is): ')
     terminal.type('customer-4711\r\u0004')
@@ -66,7 +66,7 @@ describe.skipIf(!hasTerminal)('create without any field on a terminal', () => {
     ['y', 0, 'true'],
     ['no', 0, 'false'],
     ['perhaps', 9, null],
-  ])('asks for the subject and the answer: %s', async (answer, exit, accepted) => {
+  ])('prompts for the subject and the answer: %s', async (answer, exit, accepted) => {
     const terminal = openTerminal(['create', '--json'], env())
     await terminal.shows('Subject (whose consent it is): ')
     terminal.type('customer-4711\r')
@@ -81,7 +81,7 @@ describe.skipIf(!hasTerminal)('create without any field on a terminal', () => {
 })
 
 describe.skipIf(!hasTerminal)('auth login on a terminal', () => {
-  it('never shows the key that is typed', async () => {
+  it('never echoes the typed key', async () => {
     const terminal = openTerminal(['auth', 'login', '-p', 'other', '--base-url', quickstart.server.url], env())
     await terminal.shows('API key (not shown)')
     terminal.type('sk-secret-of-mine\r')
@@ -92,7 +92,7 @@ describe.skipIf(!hasTerminal)('auth login on a terminal', () => {
 })
 
 describe.skipIf(!hasTerminal)('list on a terminal', () => {
-  it('uses the pager of the user with --pager', async () => {
+  it('uses the user’s pager with --pager', async () => {
     await create()
     const paged = { ...env(), PAGER: 'sed s/^/paged:/' }
     expect((await openTerminal(['list', '--limit', '1', '--pager'], paged).ended).screen).toMatch(/paged:.*ID/)
@@ -105,7 +105,7 @@ describe.skipIf(!hasTerminal)('list on a terminal', () => {
     expect(missing.screen).toContain('cannot be run')
   })
 
-  it('is a table with a footer that has the count', async () => {
+  it('prints a table with a footer that shows the count', async () => {
     await create()
     const { code, screen } = await openTerminal(['list', '--limit', '1'], env()).ended
     expect(code).toBe(0)

@@ -106,7 +106,7 @@ async function expectMoved(database: string[]): Promise<string> {
 }
 
 describe('admin export and import › a service is moved', () => {
-  it('to another database and back, and its keys, passwords and sessions still work', async () => {
+  it('moves to another database and back with working keys, passwords and sessions', async () => {
     const [there, back] = [['--data-dir', at('there')], await newPlace('back')]
     const exported = await admin('export', at('one.ndjson'), ...first())
     expect(exported).toMatchObject({ code: 0, stdout: '' })
@@ -121,26 +121,29 @@ describe('admin export and import › a service is moved', () => {
     expect(contentBeforeImports((await admin('export', '-', ...back)).stdout)).toBe(contentBeforeImports(grown))
   })
 
-  it.runIf(inject('clusterUrl') && !onCitus())('in memory that does not grow with the number of records', async () => {
-    const source = await newPlace('large')
-    const sql = postgres(source[1] ?? '', { max: 1, onnotice: () => {} })
-    await admin('account', 'create', '--email', 'b@example.com', ...source)
-    const peaks: { [verb: string]: number[] } = { export: [], import: [] }
-    for (const rows of [10_000, 90_000]) {
-      await sql`
+  it.runIf(inject('clusterUrl') && !onCitus())(
+    'uses memory that does not grow with the number of records',
+    async () => {
+      const source = await newPlace('large')
+      const sql = postgres(source[1] ?? '', { max: 1, onnotice: () => {} })
+      await admin('account', 'create', '--email', 'b@example.com', ...source)
+      const peaks: { [verb: string]: number[] } = { export: [], import: [] }
+      for (const rows of [10_000, 90_000]) {
+        await sql`
         insert into log_entries (account_id, consent_id, version, hash)
         select gen_random_uuid(), gen_random_uuid(), 1, sha256(n::text::bytea) from generate_series(1, ${rows}::int) n`
-      const file = at(`${rows}.ndjson`)
-      peaks['export']?.push(await peakOf('export', file, ...source))
-      peaks['import']?.push(await peakOf('import', file, ...(await newPlace('large_copy'))))
-    }
-    await sql.end()
-    for (const [few = 0, many = 0] of Object.values(peaks)) expect(many / few).toBeLessThan(1.2)
-  })
+        const file = at(`${rows}.ndjson`)
+        peaks['export']?.push(await peakOf('export', file, ...source))
+        peaks['import']?.push(await peakOf('import', file, ...(await newPlace('large_copy'))))
+      }
+      await sql.end()
+      for (const [few = 0, many = 0] of Object.values(peaks)) expect(many / few).toBeLessThan(1.2)
+    },
+  )
 })
 
 describe('admin import', () => {
-  it('when a server is running or the database is not empty, ends with conflict and changes nothing', async () => {
+  it('when a server is running or the database is not empty, exits with conflict and changes nothing', async () => {
     const before = contentOf((await admin('export', '-', ...first())).stdout)
     const { code, stderr } = await admin('import', at('beside.ndjson'), ...first())
     expect(code).toBe(5)
@@ -149,7 +152,7 @@ describe('admin import', () => {
     expect(contentOf((await admin('export', '-', ...first())).stdout)).toBe(before)
   })
 
-  it('when the file is cut off, ends with 5, and the next import starts from nothing', async () => {
+  it('when the file is truncated, exits with 5, and the next import starts from scratch', async () => {
     const whole = readFileSync(at('beside.ndjson'))
     writeFileSync(at('cut.ndjson'), whole.subarray(0, whole.length - 100))
     const third = await newPlace('third')
@@ -166,7 +169,7 @@ describe('admin import', () => {
 })
 
 describe('admin export', () => {
-  it('replaces no file, and creates none when there is no database', async () => {
+  it('replaces no file, and creates none when the database does not exist', async () => {
     const [code, before] = [2, readFileSync(at('beside.ndjson'), 'utf8')]
     expect(await admin('export', at('beside.ndjson'), ...first())).toMatchObject({ code })
     expect(readFileSync(at('beside.ndjson'), 'utf8')).toBe(before)

@@ -36,7 +36,7 @@ describe('admin verify › beside a running server', () => {
     })
   })
 
-  it('when a superuser changed a record, names it, ends with 5, and leaves the file of checkpoints unchanged', async () => {
+  it('when a superuser changed a record, reports it, exits with 5, and leaves the checkpoint file unchanged', async () => {
     await newRecord()
     expect(await admin('checkpoint', '--file', file())).toMatchObject({ code: 0 })
     const before = readFileSync(file(), 'utf8')
@@ -57,7 +57,7 @@ describe('admin verify › beside a running server', () => {
   })
 })
 
-it('serve › when it stops, signs a checkpoint of what is new', async () => {
+it('serve › when it stops, signs a checkpoint of new entries', async () => {
   await newRecord()
   expect(await served.server.end('SIGTERM')).toBe(0)
   expect(served.server.output()).toMatch(/"entries":2,"checkpoints":1,"msg":"checkpoints"/)
@@ -78,7 +78,7 @@ describe('admin signing-key', () => {
   const stateOf = (rows: { key_id: string; state: string }[], key: KeyObject) =>
     rows.find(({ key_id }) => key_id === keyIdOf(key))?.state
 
-  it('revoke › ends a key that another has come after, with which nothing is signed any more', async () => {
+  it('revoke › retires a superseded key, which no longer signs anything', async () => {
     const revoke = (keyFile: string) =>
       run(keyFile, 'signing-key', 'revoke', '--reason', 'superseded', '--yes', '--', keyIdOf(own))
     expect(await revoke(pem('own.pem', own))).toMatchObject({ code: 3 }) // by itself
@@ -88,7 +88,7 @@ describe('admin signing-key', () => {
     expect(refused.stderr).toContain(`the signing key ${keyIdOf(own)} was revoked at`)
   })
 
-  it('restart › lets a key follow the newest one when that is lost, and keeps the others', async () => {
+  it('restart › lets a new key follow when the newest one is lost, and keeps the others', async () => {
     const refused = await run(pem('next.pem', next), 'checkpoint', '--file', join(served.folder.path, 'x'))
     expect(refused.stderr).toContain('admin signing-key restart')
     expect(refused.code).not.toBe(0)
@@ -100,7 +100,7 @@ describe('admin signing-key', () => {
     expect([code, rows.length, rows[0].key_id]).toEqual([0, 4, keyIdOf(next)])
     expect(said).toContain(`the key ${keyIdOf(next)} follows the lost key ${keyIdOf(lost)}`)
     const again = await restart('--yes', '--', keyIdOf(lost))
-    expect([again.code, again.stderr]).toEqual([5, expect.stringContaining('in the log of keys already')])
+    expect([again.code, again.stderr]).toEqual([5, expect.stringContaining('already in the log of keys')])
     const { rows: findings } = await run(pem('next.pem', next), 'verify')
     expect(findings.filter(({ account_id }: { account_id: string | null }) => account_id === null)).toEqual([])
   })

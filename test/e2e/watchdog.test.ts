@@ -94,7 +94,7 @@ async function startMalformingProxy(databasePort: number) {
 }
 
 describe.concurrent('watchdog', () => {
-  it('when the event loop stands still, ends the process within the timeout and says why', async context => {
+  it('when the event loop is blocked, ends the process within the timeout and logs the reason', async context => {
     const { server, hang } = await start(context, { WATCHDOG_SECONDS: '2' })
     expect(await responds(server)).toBe(true)
     const startMs = performance.now()
@@ -102,10 +102,10 @@ describe.concurrent('watchdog', () => {
     const [code, signal] = await once(server.child, 'exit')
     expect([code, signal]).toEqual([null, 'SIGKILL'])
     expect(performance.now() - startMs).toBeLessThan(5000)
-    expect(server.output()).toContain('"msg":"the event loop has not turned for 2 s: the watchdog ends the process')
+    expect(server.output()).toContain('"msg":"the event loop has been blocked for 2 s: the watchdog ends the process')
   })
 
-  it.skipIf(!hasNamespaces)('when the process is process 1 of a container, ends it with exit code 1', async () => {
+  it.skipIf(!hasNamespaces)('when the process has PID 1 in a container, ends it with exit code 1', async () => {
     const { env, args, hang } = hangable({ WATCHDOG_SECONDS: '2' })
     const data = join(folder.path, 'embedded')
     const [program, ...words] = [...asProcess1, process.execPath, binary, 'serve', ...args, '--data-dir', data] as const
@@ -115,7 +115,7 @@ describe.concurrent('watchdog', () => {
   })
 
   it.skipIf(!inject('clusterUrl'))(
-    'when a malformed message of the database makes the driver loop, ends the process, and the next one serves',
+    'when a malformed database message makes the driver loop, ends the process, and the next one serves requests',
     async context => {
       const url = new URL(database['DATABASE_URL'] ?? '')
       const proxy = await startMalformingProxy(Number(url.port))
@@ -135,7 +135,7 @@ describe.concurrent('watchdog', () => {
     },
   )
 
-  it('when the process was suspended for longer than the timeout, lets it go on', async context => {
+  it('when the process was suspended for longer than the timeout, lets it continue', async context => {
     const { server } = await start(context, { WATCHDOG_SECONDS: '2' })
     server.child.kill('SIGSTOP')
     await delay(4000)

@@ -42,7 +42,7 @@ function newDoor(limits: AdmissionLimits = usual) {
 const settled = () => new Promise(setImmediate)
 
 describe('Admission › slots', () => {
-  it('are given at once up to the limits, in all and per tenant', async () => {
+  it('are granted immediately up to the limits, in total and per tenant', async () => {
     const { admission, entered, ask } = newDoor()
     for (const request of ['a1', 'a2', 'a3', 'a4']) ask('a', request)
     for (const request of ['b1', 'b2']) ask('b', request)
@@ -51,7 +51,7 @@ describe('Admission › slots', () => {
     expect(admission.load).toEqual({ running: 4, waiting: 2, shed: 0 })
   })
 
-  it('are given to tenants in turn, however many requests of one wait', async () => {
+  it('are granted to tenants in turn, regardless of how many requests one tenant has queued', async () => {
     const { entered, ask, leave } = newDoor({ running: 2, perTenant: 2, waiting: 100 })
     for (let index = 1; index <= 50; index += 1) ask('a', `a${index}`)
     for (const request of ['b1', 'b2', 'c1', 'b3']) ask(request.charAt(0), request)
@@ -61,7 +61,7 @@ describe('Admission › slots', () => {
     expect(entered.slice(2)).toEqual(['a3', 'b1', 'c1', 'a4', 'b2', 'a5', 'b3', 'a6', 'a7'])
   })
 
-  it('when release is called twice, are released once', async () => {
+  it('are released once when release is called twice', async () => {
     const { admission, entered, ask } = newDoor({ running: 1, perTenant: 1, waiting: 5 })
     const leave = await admission.enter('a')
     for (const request of ['a2', 'a3']) ask('a', request)
@@ -77,7 +77,7 @@ describe('Admission › 503', () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }))
   afterEach(() => void vi.useRealTimers())
 
-  it('is returned at once when the queue of the tenant is full, and not to other tenants', async () => {
+  it('is returned immediately when the tenant’s queue is full, but not to other tenants', async () => {
     const { refused, ask, admission } = newDoor()
     for (let index = 1; index <= 10; index += 1) ask('a', `a${index}`)
     for (let index = 1; index <= 3; index += 1) ask('b', `b${index}`)
@@ -86,7 +86,7 @@ describe('Admission › 503', () => {
     expect(admission.load).toEqual({ running: 4, waiting: 7, shed: 2 })
   })
 
-  it('is returned after a second in the queue, with Retry-After', async () => {
+  it('is returned with Retry-After after a second in the queue', async () => {
     const { admission } = newDoor({ running: 1, perTenant: 1, waiting: 5 })
     await admission.enter('a')
     const waits = admission.enter('b')
@@ -103,7 +103,7 @@ describe('Admission › 503', () => {
     expect(admission.load).toEqual({ running: 1, waiting: 0, shed: 1 })
   })
 
-  it('is returned sooner to a request that has less time left', async () => {
+  it('is returned sooner to a request with less time left', async () => {
     const { admission } = newDoor({ running: 1, perTenant: 1, waiting: 5 })
     await admission.enter('a')
     const refused = expect(admission.enter('b', 200)).rejects.toBeInstanceOf(Failure)
@@ -111,7 +111,7 @@ describe('Admission › 503', () => {
     await refused
   })
 
-  it('takes no slot: a rejected request does not start later', async () => {
+  it('takes no slot: a rejected request never starts later', async () => {
     const { admission, entered, refused, ask, leave } = newDoor({ running: 1, perTenant: 1, waiting: 5 })
     ask('a', 'a1')
     ask('b', 'b1')
@@ -124,7 +124,7 @@ describe('Admission › 503', () => {
     expect(admission.load).toMatchObject({ running: 0, waiting: 0 })
   })
 
-  it('is not returned to a request that has started, a second later', async () => {
+  it('is not returned a second later to a request that has started', async () => {
     const { refused, ask, leave } = newDoor({ running: 1, perTenant: 1, waiting: 5 })
     ask('a', 'a1')
     ask('a', 'a2')
@@ -219,7 +219,7 @@ describe('Admission › over HTTP', () => {
     expect(load()).toMatchObject({ running: 0, waiting: 0 })
   })
 
-  it('takes no slot while a body has not arrived', async () => {
+  it('takes no slot until the body has arrived', async () => {
     const account = await service.newAccount()
     const head = { 'content-type': 'application/json', 'content-length': '100' }
     const sockets = await Promise.all(Array.from({ length: 50 }, () => ask(account, 'POST', head)))
@@ -229,7 +229,7 @@ describe('Admission › over HTTP', () => {
     for (const socket of sockets) socket.destroy()
   })
 
-  it('responds 503 with Retry-After to a request without a slot for a second', async () => {
+  it('when a request waits a second without getting a slot, responds 503 with Retry-After', async () => {
     const account = await service.newAccount()
     await service.call('GET', root, { key: account.key })
     await whileConsentsWait(async () => {

@@ -9,7 +9,7 @@ function listening() {
   return { told, logger: { info: log('info'), error: log('error') } as never }
 }
 
-it('startJobs › repeats a job and logs what it returns, unless that is null', async () => {
+it('startJobs › repeats a job and logs its result, unless that is null', async () => {
   const { told, logger } = listening()
   let runs = 0
   const job = { name: 'counting', intervalMs: 5, run: async () => (++runs % 2 === 0 ? { runs } : null) }
@@ -49,7 +49,7 @@ it('startJobs › continues after a failure, reports the end of each run, and do
   expect(ends.slice(0, 3)).toEqual([false, false, true])
 })
 
-it('startJobs › aborts the running job on stop and waits for its end', async () => {
+it('startJobs › when stopped, aborts the running job and waits for it', async () => {
   const { logger } = listening()
   let hasEnded = false
   const run = async (signal: AbortSignal) => {
@@ -71,7 +71,7 @@ it('startJobs › does not start a job after stop', async () => {
   expect(run).not.toHaveBeenCalled()
 })
 
-it('startJobs › does not run at once when the interval exceeds the longest timer', async () => {
+it('startJobs › when the interval exceeds the longest timer, does not run immediately', async () => {
   const run = vi.fn(async () => null)
   const jobs = startJobs([{ name: 'rare', intervalMs: 2 ** 32, run }], { logger: listening().logger })
   await delay(50)

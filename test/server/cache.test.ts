@@ -86,7 +86,7 @@ describe('Cache › get › what is not cached', () => {
 })
 
 describe('Cache › clear', () => {
-  it('has every key looked up again', async () => {
+  it('looks every key up again', async () => {
     const cache = new Cache<string>()
     for (const key of ['a', 'b']) await cache.get(key, async () => 'old')
     cache.clear()
@@ -107,7 +107,7 @@ describe('Cache › clear', () => {
   })
 })
 
-it('Cache › when lookups are slow, never returns what changed more than a second ago or was cleared', async () => {
+it('Cache › when lookups are slow, never returns a value that changed more than a second ago or was cleared', async () => {
   const steps = fc.array(
     fc.record({
       pause: fc.nat(600),

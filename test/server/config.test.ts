@@ -120,7 +120,7 @@ describe('readConfig › setting', () => {
 })
 
 describe('readConfig › database', () => {
-  it('when a flag names a folder, is the embedded one even if DATABASE_URL is set', () => {
+  it('when a flag names a folder, uses the embedded one even if DATABASE_URL is set', () => {
     expect(readConfig({ dataDir: '/data' }, environment).databaseUrl).toBeNull()
   })
 })
@@ -135,7 +135,7 @@ describe('readConfig › signing keys', () => {
     return { ids: [signingKey, ...earlierSigningKeys].map(key => key && keyIdOf(key)), signingCommand }
   }
 
-  it('are those of the file, the present one first', () => {
+  it('are read from the file, with the current one first', () => {
     const expected = { ids: [one, other].map(keyIdOf), signingCommand: null }
     expect(read(`${privatePem(one)}${privatePem(other)}`)).toEqual(expected)
     expect(read(`a note\n${privatePem(one)}\n${privatePem(other)}`)).toEqual(expected)
@@ -157,15 +157,15 @@ describe('readConfig › timestamps', () => {
   const TSA_CA = fileURLToPath(new URL('../fixtures/tls/ca.pem', import.meta.url))
   const TSA_URL = 'https://tsa.example/tsr'
 
-  it('need both the authority and its certificate', () => {
+  it('require both the authority and its certificate', () => {
     expect(readConfig({}, { TSA_URL, TSA_CA }).tsa).toEqual({ url: TSA_URL, caFile: TSA_CA })
     expect(() => readConfig({}, { TSA_URL })).toThrow('TSA_URL: TSA_CA must name a file with the certificate')
     expect(() => readConfig({}, { TSA_CA })).toThrow('TSA_CA: TSA_URL must name the time-stamping authority')
     for (const url of ['tsa.example', 'ftp://tsa.example', 'https://'])
-      expect(() => readConfig({}, { TSA_URL: url, TSA_CA })).toThrow('TSA_URL: must begin with http:// or https://')
+      expect(() => readConfig({}, { TSA_URL: url, TSA_CA })).toThrow('TSA_URL: must start with http:// or https://')
     for (const url of ['https://user:50%off@tsa.example', 'https://user:%E9@tsa.example'])
       expect(() => readConfig({}, { TSA_URL: url, TSA_CA })).toThrow(
-        'TSA_URL: has a % that begins no escape: write %25',
+        'TSA_URL: has a % that is not part of an escape: write %25',
       )
     for (const file of [TSA_CA.replace('ca.pem', 'server.key'), '/nowhere'])
       expect(() => readConfig({}, { TSA_URL, TSA_CA: file })).toThrow(
@@ -181,7 +181,7 @@ describe('readConfig › paths', () => {
     expect(geoipDb).toBe(resolve('geo/city.mmdb'))
   })
 
-  it.runIf(process.platform !== 'win32')('holds data in XDG_DATA_HOME, else in the home folder', () => {
+  it.runIf(process.platform !== 'win32')('default to XDG_DATA_HOME, else the home folder', () => {
     expect(readConfig({}, { XDG_DATA_HOME: '/xdg', HOME: home }).dataDir).toBe('/xdg/consentctl')
     expect(readConfig({}, { XDG_DATA_HOME: '', HOME: home }).dataDir).toBe(defaults.dataDir)
     expect(readConfig({}, {}).dataDir).toBe(join(homedir(), '.local', 'share', 'consentctl'))
@@ -203,7 +203,7 @@ describe('readConfig › valid value', () => {
     ['SESSION_SECRET', 'é'.repeat(16), { sessionSecret: 'é'.repeat(16) }],
     ['PUBLIC_RATE_PER_ADDRESS', '1', { publicRatePerAddress: 1 }],
     ['PUBLIC_RATE_PER_SITE', '999999999', { publicRatePerSite: 999_999_999 }],
-  ])('%s is read as %j', (name, value, expected) => {
+  ])('parses %s as %j', (name, value, expected) => {
     expect(readConfig({}, { [name]: value })).toMatchObject(expected)
   })
 })
@@ -219,7 +219,7 @@ describe('readConfig › invalid value', () => {
       ['PORT', value, range],
       ['METRICS_PORT', value, range],
     ]),
-    ['DATABASE_URL', 'mysql://root:pass@h/d', 'must begin with postgres:// or postgresql://'],
+    ['DATABASE_URL', 'mysql://root:pass@h/d', 'must start with postgres:// or postgresql://'],
     ['LOG_LEVEL', 'loud', 'must be one of debug, info, warn, error, silent'],
     ['IP_STORAGE', 'all', 'must be one of truncated, raw, drop'],
     ...['a b', 'x:', 'x,y', 'é', 'x\r\ny'].flatMap((value): [string, string, string][] => [
@@ -244,13 +244,13 @@ describe('readConfig › invalid value', () => {
         ['PUBLIC_RATE_PER_SITE', value, rate],
       ],
     ),
-  ])('when %s is %j, is rejected with its name and the reason', (name, value, reason) => {
+  ])('when %s is %j, rejects it with its name and the reason', (name, value, reason) => {
     const failure = failureOf({ [name]: value })
     expect(failure).toBeInstanceOf(OperatorError)
     expect(failure.message).toBe(`${name}: ${reason}`)
   })
 
-  it('is reported together with all others, without secrets', () => {
+  it('reports all errors together, without secrets', () => {
     const { message } = failureOf({
       PORT: 'x',
       SESSION_SECRET: 'S3cr3t',

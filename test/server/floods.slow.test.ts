@@ -14,8 +14,8 @@ function median(values: readonly number[]): number {
   return [...values].sort((one, other) => one - other)[values.length >> 1] ?? 0
 }
 
-describe('floods › of one account or network', () => {
-  it(`${floods} statistics by preference leave the reads of another account within 3 times their quiet time`, {
+describe('floods › from one account or network', () => {
+  it(`${floods} statistics by preference slow the reads of another account at most threefold`, {
     timeout: 60_000 + floods * 500,
   }, async () => {
     const [crowd, other] = [await newOwner(service), await newOwner(service)]
@@ -52,7 +52,7 @@ describe('floods › of one account or network', () => {
     expect(median(busy)).toBeLessThanOrEqual(Math.max(3 * median(quiet), 50))
   })
 
-  it('60 sockets of one network that guess passwords leave owners elsewhere signed in within 3 s', async () => {
+  it('60 connections of one network that guess passwords do not keep owners elsewhere from signing in within 3 s', async () => {
     const owners = await Promise.all(Array.from({ length: 8 }, () => service.newAccount({ password })))
     const signIn = (email: string, guess: string, address: string) =>
       service.call('POST', '/api/v1/session', {

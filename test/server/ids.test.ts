@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from 'vitest'
 import { newId, readInstant } from '../../server/ids.ts'
 
 describe('newId', () => {
-  it('returns ids in order, with many in one millisecond, and with the time of that millisecond', () => {
+  it('returns ids in order, even several in one millisecond, with the time of that millisecond', () => {
     const before = Date.now()
     const ids = Array.from({ length: 20_000 }, newId)
     const after = Date.now()
@@ -21,7 +21,7 @@ describe('newId', () => {
     expect(readInstant(second).getTime()).toBeGreaterThanOrEqual(readInstant(first).getTime())
   })
 
-  it('uses the current time again when a clock that was far ahead is set right', () => {
+  it('uses the current time again once a clock that was far ahead is corrected', () => {
     const ahead = at(24 * 60 * 60 * 1000, newId)
     const before = Date.now()
     const ids = [newId(), newId()]

@@ -83,7 +83,7 @@ const matrix = endpoints.flatMap(of =>
   fieldsOf(of.endpoint).map(named => ({ name: `${of.route} ${named.place}.${named.field}`, of, ...named })),
 )
 
-it('tenant isolation › names something in parameters, queries and bodies', () => {
+it('tenant isolation › the cases cover parameters, queries and bodies', () => {
   expect(new Set(matrix.map(({ place }) => place))).toEqual(new Set(places))
 })
 
@@ -93,7 +93,7 @@ describe.each(matrix)('tenant isolation › $name', ({ of, place, field }) => {
     own = await newHoldings(service)
   })
 
-  it.each(senders)('reveals nothing of another account through $name', async sender => {
+  it.each(senders)('reveals nothing about another account through $name', async sender => {
     const headers = await sender.headers(own)
     const ask = async (value: string) => {
       const [method, path, { body }] = requestFor(of, own, { place, field, value })
@@ -117,7 +117,7 @@ describe.each(matrix)('tenant isolation › $name', ({ of, place, field }) => {
 })
 
 describe.each(endpoints)('tenant isolation › $route', of => {
-  it('returns data of the caller only', async () => {
+  it('returns only the caller’s data', async () => {
     const own = await newHoldings(service)
     const [method, path, { body }] = requestFor(of, own)
     const answer = await service.call(method, path, {

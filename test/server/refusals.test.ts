@@ -53,7 +53,7 @@ async function expectUnchanged(work: () => Promise<void>): Promise<void> {
 const withBody = endpoints.filter(({ endpoint }) => endpoint.body)
 
 describe.each(withBody)('request bodies › $route', of => {
-  it('rejects fields of another type or out of bounds, names each, and changes nothing', async () => {
+  it('rejects fields with an invalid type or value, names each, and changes nothing', async () => {
     const [, , { body: valid }] = requestFor(of, own)
     await expectUnchanged(async () => {
       for (const field of Object.keys(shapeOf(of.endpoint.body)))
@@ -65,7 +65,7 @@ describe.each(withBody)('request bodies › $route', of => {
     })
   })
 
-  it('rejects an unknown field and what is not an object, and changes nothing', async () => {
+  it('rejects unknown fields and bodies that are not an object, and changes nothing', async () => {
     const [, , { body: valid }] = requestFor(of, own)
     await expectUnchanged(async () => {
       for (const field of ['id', 'acepted', 'updated_at', 'constructor'])
@@ -75,7 +75,7 @@ describe.each(withBody)('request bodies › $route', of => {
     })
   })
 
-  it('rejects a body of another content type, as a form of another site could send', async () => {
+  it('rejects a body of another content type, such as a cross-site form can send', async () => {
     await expectUnchanged(async () => {
       for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', 'json'])
         await refuse(of, 415, { type })
@@ -97,7 +97,7 @@ describe.each(endpoints.filter(({ endpoint }) => endpoint.query))('query paramet
 describe.each(endpoints.filter(({ endpoint }) => Object.keys(shapeOf(endpoint.query)).length > 0))(
   'query parameters › $route',
   of => {
-    it('rejects a parameter twice, without a value, or with a wrong one', async () => {
+    it('rejects a parameter that is repeated, empty or invalid', async () => {
       for (const [name, schema] of Object.entries(shapeOf(of.endpoint.query))) {
         await refuse(of, 400, { query: `${name}=1&${name}=1` })
         await refuse(of, 400, { query: name })

@@ -29,13 +29,13 @@ const planted: Record<string, number> = {
 const schedules = process.env['CONSENTCTL_TEST_SCHEDULES'] || '1000'
 
 describe('Simulation', () => {
-  it(`keeps every promise in ${schedules} schedules`, { timeout }, async () => {
+  it(`keeps all guarantees in ${schedules} schedules`, { timeout }, async () => {
     const { code, output } = await simulate('--schedules', schedules)
     expect(output).toMatch(`${schedules} schedules kept every promise`)
     expect(code).toBe(0)
   })
 
-  it('repeats a schedule event by event, alone and after others', { timeout }, async () => {
+  it('replays a schedule event by event, alone and after others', { timeout }, async () => {
     const digestOf = ({ output }: { output: string }) => /^20 (\w+)$/m.exec(output)?.[1]
     const [series, shorter, alone] = await Promise.all([
       simulate('--digests', '--schedules', '20'),
@@ -46,10 +46,14 @@ describe('Simulation', () => {
     expect([digestOf(shorter), digestOf(alone)]).toEqual([digestOf(series), digestOf(series)])
   })
 
-  it.each(faults.filter(({ id }) => id in planted))('finds a planted fault: $meaning', { timeout }, async ({ id }) => {
-    const { code, output } = await simulate('--fault', id, '--schedules', schedules, '--seed', String(planted[id]))
-    process.stderr.write(`${id}: ${output.split('\n')[0]}\n`)
-    expect(output).toMatch(/^schedule \d+ breaks a promise/)
-    expect(code).toBe(1)
-  })
+  it.each(faults.filter(({ id }) => id in planted))(
+    'detects a planted fault: $meaning',
+    { timeout },
+    async ({ id }) => {
+      const { code, output } = await simulate('--fault', id, '--schedules', schedules, '--seed', String(planted[id]))
+      process.stderr.write(`${id}: ${output.split('\n')[0]}\n`)
+      expect(output).toMatch(/^schedule \d+ breaks a promise/)
+      expect(code).toBe(1)
+    },
+  )
 })

@@ -65,7 +65,7 @@ describe.each(commands.map(path => [path.join(' '), path] as const))('%s', (name
   })
 })
 
-it('the help of the program has valid examples', async () => {
+it('the program’s help has valid examples', async () => {
   const help = await helpOf([])
   for (const args of examplesIn(help)) expect(await reaches(args)).not.toBe('')
 })

@@ -18,7 +18,7 @@ import {
 const cli = useCli()
 
 describe('help and version', () => {
-  it.each([[[]], [['-h']], [['--help']]])('%j prints help on stdout and ends with 0', async args => {
+  it.each([[[]], [['-h']], [['--help']]])('%j prints help on stdout and exits with 0', async args => {
     const { code, stdout, stderr } = await run(args, { env: { HOME: '/nowhere' } })
     expect(stderr).toBe('')
     expect(code).toBe(0)
@@ -26,7 +26,7 @@ describe('help and version', () => {
     expect(stdout).toMatch(/^ {2}list, ls\b/m)
   })
 
-  it('with a stored profile, help has no hint to sign in', async () => {
+  it('with a stored profile, help has no sign-in hint', async () => {
     const { stdout } = await cli.run([])
     expect(stdout).toContain('auth login')
     await cli.run(['config', 'set', 'base_url', 'http://127.0.0.1:1', '-p', 'local'])
@@ -34,7 +34,7 @@ describe('help and version', () => {
   })
 
   it.each([['auth'], ['config'], ['admin'], ['admin account']])(
-    'a bare group (%s) prints its help on stdout and ends with 0',
+    'a bare group (%s) prints its help on stdout and exits with 0',
     async group => {
       const { code, stdout, stderr } = await run(group.split(' '), { env: { HOME: '/nowhere' } })
       expect(stderr).toBe('')
@@ -43,7 +43,7 @@ describe('help and version', () => {
     },
   )
 
-  it.each(['-V', '--version'])('%s prints the version alone', async flag => {
+  it.each(['-V', '--version'])('%s prints only the version', async flag => {
     expect(await run([flag])).toEqual({ code: 0, stdout: `${packageJson.version}\n`, stderr: '' })
   })
 
@@ -53,7 +53,7 @@ describe('help and version', () => {
   })
 })
 
-describe('invalid arguments end with 2 before any request', () => {
+describe('invalid arguments exit with 2 before any request', () => {
   it.each([
     ['lst', 'did you mean consentctl list or consentctl ls?'],
     ['auth logn', 'did you mean consentctl auth login?'],
@@ -89,13 +89,13 @@ describe('invalid arguments end with 2 before any request', () => {
   })
 
   it.each(['list --json --bogus', 'list --bogus -o ndjson', '-o json lst'])(
-    '%s: as one line of JSON where JSON is read',
+    '%s prints the error as one line of JSON',
     async line => {
       expectNoStdout(await cli.run(line.split(' ')), 2, { code: 'usage', exit: 2, retryable: false })
     },
   )
 
-  it('CONSENTCTL_ERROR_FORMAT=json asks for that line in any format', async () => {
+  it('CONSENTCTL_ERROR_FORMAT=json prints the error as JSON in any format', async () => {
     const { stderr } = await cli.run(['lst'], { env: { CONSENTCTL_ERROR_FORMAT: 'json' } })
     expect(machineError(stderr)).toMatchObject({
       code: 'usage',
@@ -173,20 +173,20 @@ describe('flags', () => {
 })
 
 describe('aliases', () => {
-  it('ls is list', async () => {
+  it('ls runs list', async () => {
     cli.instance.use(listOf(2))
     expect((await cli.run(['ls'])).stdout.split('\n')).toHaveLength(3)
     expect(cli.sent()).toMatchObject([{ method: 'GET', path: '/api/v1/consents' }])
   })
 
-  it('delete is rm', async () => {
+  it('delete runs rm', async () => {
     cli.instance.use(answers('delete', byId, consent({ id: '7' })))
     expect(await cli.run(['delete', '7', '--yes'])).toMatchObject({ code: 0 })
     expect(cli.sent()).toMatchObject([{ method: 'DELETE', path: '/api/v1/consents/7' }])
   })
 })
 
-it('a command named by the value of a flag stays a value', async () => {
+it('a command name in the value of a flag stays a value', async () => {
   cli.instance.use(answers('get', consentsPath, { data: [], next_cursor: null }))
   expect(await cli.run(['list', '--subject', 'rm'])).toMatchObject({ code: 0 })
   expect(cli.sent()).toMatchObject([{ method: 'GET', query: { subject_id: 'rm' } }])

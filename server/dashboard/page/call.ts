@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { useSession } from './session.ts'
 
 interface State<T> {
-  /** The last result, which stays while a newer one loads and after an error. */
+  /** The last result. It stays while a newer one loads and after an error. */
   readonly value: T | undefined
   readonly error: unknown
   readonly isLoading: boolean
@@ -10,7 +10,7 @@ interface State<T> {
 
 export interface Loaded<T> extends State<T> {
   readonly reload: () => void
-  /** Updates the value after a change, without a call. */
+  /** Updates the value after a change without calling the API. */
   replace(change: (value: T | undefined) => T): void
 }
 
@@ -37,7 +37,7 @@ export function useCall<T>(call: () => Promise<T>, inputs: readonly unknown[]): 
   }
 }
 
-/** `run` does nothing while the action runs. */
+/** `run` has no effect while the action runs. */
 export function useAction(change: () => Promise<void>) {
   const [isRunning, setRunning] = useState(false)
   const [error, setError] = useState<unknown>()

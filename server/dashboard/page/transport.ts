@@ -9,13 +9,13 @@ export const baseUrl = new URL('.', location.href).href.replace(/\/$/, '')
 
 const timeoutMs = 30_000
 
-/** Short, because the user can press a button sooner. */
+/** Short, because the user could retry sooner. */
 const maxWaitSeconds = 2
 
 /** No retry starts later than this after the first attempt. */
 const maxRetryMs = 10_000
 
-const unsupported = () => Promise.reject(new Error('the page does not need this'))
+const unsupported = () => Promise.reject(new Error('not needed by the page'))
 
 /**
  * Retries reads but no changes: the user sees the error and decides. Calls `onUnauthorized` for each 401 except that of
@@ -30,7 +30,7 @@ export function openFetch(onUnauthorized: () => void): Transport {
     if (status === 401 && endpoint.access !== 'anyone') onUnauthorized()
     if (status < 300 && input.as === 'bytes') {
       if (isOf(endpoint, headers)) return bytes
-      throw new ContractError(call, head, '', 'the response is of another media type')
+      throw new ContractError(call, head, '', 'the response has a different media type')
     }
     const text = new TextDecoder().decode(bytes)
     const body = parse(call, head, text)
@@ -81,7 +81,7 @@ function isOf({ media = [] }: Endpoint, headers: Headers): boolean {
 function toError(call: Call, head: ResponseHead, body: unknown, text: string): ApiError | ContractError {
   const { error, message } = Object(body) as Record<string, unknown>
   if (typeof error === 'string' && typeof message === 'string') return new ApiError(call, head, { error, message })
-  return new ContractError(call, head, text, 'the response is not of this service')
+  return new ContractError(call, head, text, 'the response is not from this service')
 }
 
 function parse(call: Call, head: ResponseHead, text: string): unknown {

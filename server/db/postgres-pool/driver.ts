@@ -46,7 +46,7 @@ type DriverOptions = Options<Record<string, PostgresType>>
 
 /** Reads a URL and its options once. Each connection gets its own copy of what the driver changes. */
 export function prepareDriver(url: string, options: DriverOptions): Open {
-  // With `shared`, the driver takes its own options as they are.
+  // With `shared`, passes the driver its own options unchanged.
   const own = { ...(postgres(url, options).options as unknown as DriverOptions), no_subscribe: true }
   const fresh = () => ({ parameters: {}, shared: { retries: 0, typeArrayMap: {} } })
   return connection => postgres({ ...own, ...fresh(), ...connection } as DriverOptions)

@@ -1,10 +1,10 @@
 import type { ReservedSql, Sql } from 'postgres'
 
-/** The driver passes it to its handler when first awaited. */
+/** The driver passes itself to its handler when first awaited. */
 export interface Statement extends Promise<unknown> {
   handler: (statement: Statement) => void
   reject(error: Error): void
-  /** Error after which the driver sent it again. */
+  /** Error after which the driver resent the statement. */
   readonly retried?: { readonly code?: unknown }
 }
 
@@ -49,7 +49,7 @@ function guard(tx: ReservedSql, isLost: () => boolean): ReservedSql {
 }
 
 export function connectionError(code: string): Error {
-  return Object.assign(new Error('the database did not answer'), { code })
+  return Object.assign(new Error('the database did not respond'), { code })
 }
 
 export function endsConnection(error: unknown): boolean {

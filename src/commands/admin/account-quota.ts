@@ -21,7 +21,7 @@ const accountRowView: View<AccountRow> = {
   ],
 }
 
-/** An own quota replaces the plan's. */
+/** A quota of its own replaces the plan's. */
 function describePlan({ plan, monthly_quota }: AccountRow): string {
   const quotas: Readonly<Record<string, number | null>> = planQuotas
   return quotas[plan] === monthly_quota ? plan : 'own quota'

@@ -19,7 +19,7 @@ export function exportCommand(command: Command, ctx: Context): void {
   addDatabaseFlags(
     command
       .argument('<file>', 'a new file; - is standard output')
-      .option('--force', 'print it even if standard output is a terminal'),
+      .option('--force', 'print the export even if standard output is a terminal'),
   )
     .description(`
 The file contains every table as of one moment, and all secrets of the service: password hashes, hashes of API keys,

@@ -52,7 +52,7 @@ export function purge(command: Command, ctx: Context): void {
     addDatabaseFlags(
       command
         .option('--older-than <days>', 'days since the deletion (PURGE_AFTER_DAYS, or 30 if that is never)')
-        .option('--dry-run', 'count what would be purged, and change nothing'),
+        .option('--dry-run', 'count what would be purged without changing anything'),
     ),
     'record',
   )

@@ -25,7 +25,7 @@ export function verify(command: Command, ctx: Context): void {
       .option('--tsa-ca <file>', 'also verify the timestamps with this certificate of their authority'),
   )
     .description(`
-Reads the database itself, with or without a running server. Names records that were changed, shortened,
+Reads the database itself, with or without a running server. Reports records that were changed, shortened,
 reordered, lost or forged. If a record and its log were rewritten together, only the checkpoint shows it: the account
 and the range of entries are named instead of the record. Only checkpoints kept elsewhere reveal a rewrite of the
 whole database. A log contains the entries of records and of administrators; admin checkpoint counts both. The exit code is 0 if nothing is found, else 5. --tsa-ca needs openssl.

@@ -60,7 +60,7 @@ Examples:
     )
 }
 
-/** Some pages are empty; newest entry first. @throws CliError `not_offered` (exit 2) */
+/** Newest entry first; some pages may be empty. @throws CliError `not_offered` (exit 2) */
 async function* listEntries({ api }: Context, query: AuditQuery): AsyncGenerator<readonly AccountEntry[]> {
   let cursor: string | undefined
   do {

@@ -19,8 +19,7 @@ export function install(command: Command, ctx: Context): void {
     .addArgument(new Argument('[shell]', 'the shell (SHELL)').choices([...shellNames]))
     .option('-y, --yes', 'skip the confirmation prompt')
     .description(`
-Writes one file and changes no other. If a line must be added to a start-up file of your shell, it is
-printed.
+Writes one file and changes no other. If your shell needs a line in its startup file, prints it.
 
 Examples:
   $ consentctl completion install
@@ -41,7 +40,7 @@ async function run(ctx: Context, { operands, yes }: z.output<typeof Options>) {
   if (hint) await ctx.say(hint)
 }
 
-/** With a hint if the shell may not look there. */
+/** Includes a hint if the shell may not look there. */
 function targetOf({ host: { env, platform } }: Context, shell: ShellName): { file: string; hint?: string } {
   const home = env['HOME'] ?? env['USERPROFILE']
   if (!home) throw settingsError('no home folder', `print the script with consentctl completion ${shell}`)

@@ -12,7 +12,7 @@ const Options = z.strictObject({ operands: z.tuple([nonEmpty]) })
 
 export function get(command: Command, ctx: Context): void {
   command
-    .argument('<key>', 'a setting, as config list names it')
+    .argument('<key>', 'name of a setting, as listed by config list')
     .description(`
 Prints the value in use, whatever its source. Exit code 3 if it is not set.
 

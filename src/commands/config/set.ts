@@ -56,7 +56,7 @@ async function run(ctx: Context, { operands: [name, text] }: z.output<typeof Opt
 
 const longestProbeMs = 5000
 
-/** On the profile's instance, whatever the environment names. */
+/** Uses the profile's instance, whatever the environment sets. */
 async function findSiteId(ctx: Context, { profile, config }: Configuration, text: string): Promise<string> {
   const hasInstance = own(config.profiles, profile.value)?.base_url !== undefined
   const other = hasInstance ? ctx.withProfile(profile.value) : ctx

@@ -16,7 +16,7 @@ type Verified = Pick<VerificationRow, 'result' | 'detail'>
 export interface Anchor {
   /** Completes "the history is …". */
   readonly basis: string
-  /** `id` in lower case; the hash chain of `entries` is verified. */
+  /** `id` is in lower case; the hash chain of `entries` is verified. */
   verify(id: string, entries: readonly AuditEntry[]): Promise<Verified>
 }
 
@@ -47,7 +47,7 @@ export async function openAnchor(ctx: Context, file: string): Promise<Anchor> {
   }
 }
 
-/** Null if a tree of this size has no entry of the record. */
+/** Null if no entry of the record is in a tree of this size. */
 async function findInclusion(ctx: Context, id: string, size: number): Promise<InclusionProof | null> {
   try {
     return await ctx.api.call(log.inclusion, { query: { record_id: id, tree_size: size } })
@@ -58,9 +58,9 @@ async function findInclusion(ctx: Context, id: string, size: number): Promise<In
 }
 
 /**
- * An entry's hash covers the entries before it. The instance chooses the entry, or claims none, so later entries must
- * be too new for the checkpoint, unless the next one of the same run can cover them. The record's id has the time of
- * the first entry.
+ * An entry's hash covers all previous entries. The instance chooses the entry, or claims that there is none, so later
+ * entries must be newer than the checkpoint, unless the next one of the same run can cover them. The record's id has the
+ * time of the first entry.
  */
 function verifyCovered(proof: InclusionProof | null, entries: readonly AuditEntry[], anchor: Checkpoint): Verified {
   const problem = proof && findInclusionProblem(proof, entries, anchor)

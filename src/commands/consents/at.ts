@@ -39,14 +39,14 @@ function unknownError(id: string, at: AtFlag, why: string): CliError {
   return new CliError('untold', exit.notFound, `the state of ${id} at ${at.text} is unknown: ${why}`)
 }
 
-/** `listed` is the present record, if known. */
+/** `listed` is the current record, if known. */
 async function readMoment(ctx: Context, id: string, listed: Consent | null, at: AtFlag): Promise<Moment> {
   const { data } = await ctx.api.consents.history({ params: { id } })
   const absent = absence(listed, data, at)
   return absent ?? momentOf(id, listed ?? (await findRecord(ctx, id)), data, at)
 }
 
-/** Even if deleted; null if no longer shown. */
+/** Returns the record even if deleted; null if it is no longer shown. */
 async function findRecord(ctx: Context, id: string): Promise<Consent | null> {
   const get = (query: { include_deleted?: boolean }) =>
     ctx.api.consents.get({ params: { id }, query }).catch((error: unknown) => {

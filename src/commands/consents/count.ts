@@ -5,7 +5,7 @@ import { type CountQuery, stats } from '../../contract/stats.ts'
 import { explain } from '../../errors/explain.ts'
 import { countView } from '../../views/consent.ts'
 
-/** Page by page if the instance cannot count. */
+/** Counts page by page if the instance cannot count. */
 export async function countList(ctx: Context, query: ConsentQuery): Promise<Output<{ readonly count: number }>> {
   const { cursor: _, limit: __, ...filters } = query
   return one(countView, { count: (await ask(ctx, filters)) ?? (await readAll(ctx, filters)) })

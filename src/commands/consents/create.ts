@@ -94,7 +94,7 @@ async function initMap(ctx: Context, { file, ...flags }: Fields, path: string): 
   if (file === undefined) throw usageError('--map-init requires --file')
   const format = flags.format ?? formatOf(file)
   if (format === 'ndjson')
-    throw usageError('--map-init is for CSV and TSV', 'if the file is one of these: --format csv')
+    throw usageError('--map-init works only with CSV and TSV', 'if the file is CSV, use --format csv')
   const [{ newRecords }, { describeMap, writeMap }] = await Promise.all([
     import('./bulk/creates.ts'),
     import('./map-init.ts'),
@@ -106,12 +106,12 @@ async function initMap(ctx: Context, { file, ...flags }: Fields, path: string): 
   }
   const map = await writeMap({ ...source, path, fields: newRecords.fields, isImport: false })
   for (const line of describeMap(map, path, nameOf(file))) await ctx.say(line)
-  if (map.fields['accepted'] === null) await ctx.warn('no column looks like the answer: map one to "accepted"')
+  if (map.fields['accepted'] === null) await ctx.warn('no column looks like an answer: map one to "accepted"')
   const command = ['consentctl', 'create', '--file', file, '--map', path, '--dry-run'].map(quoteForShell).join(' ')
   await ctx.say(`edit it, then: ${command}`)
 }
 
-/** Only an unknown site causes a 404. */
+/** Here only an unknown site causes a 404. */
 function blameDefaultSite({ settings: { site, profile } }: Context, error: unknown): unknown {
   if (site === null || exitOf(error) !== exit.notFound) return error
   const isOfProfile = site.source.startsWith('profile ')

@@ -7,7 +7,7 @@ interface Options {
   readonly expired?: true | undefined
 }
 
-/** The service rejects other filters with an order by expiry. */
+/** The service rejects other filters when ordering by expiry. */
 const compatible: readonly string[] = ['site', 'cursor', 'limit', 'all', 'maxRequests', 'concurrency']
 
 /** @throws CliError (usage) */

@@ -49,7 +49,7 @@ async function readPreferences(io: Io, flag: string): Promise<JsonObject> {
   return readObject(await readText(io, source), nameOf(source))
 }
 
-/** Without duplicate keys or inexact numbers. `name` starts the error messages. */
+/** Rejects duplicate keys and inexact numbers. `name` starts the error messages. */
 export function readObject(text: string, name: string): JsonObject {
   let value: unknown
   try {
@@ -72,7 +72,7 @@ function readPair(pair: string): [string, unknown] {
   return [name, typed(value, '--pref')]
 }
 
-/** JSON or text: `true` is a boolean, `granted` a string. */
+/** Parses JSON or text: `true` is a boolean, `granted` a string. */
 export function typed(text: string, name: string): unknown {
   try {
     JSON.parse(text)

@@ -16,7 +16,7 @@ export function get(command: Command, ctx: Context): void {
   command
     .argument('<id...>', 'ids of records; - reads them from standard input')
     .option('--include-deleted', 'also show deleted records')
-    .option('--at <time>', 'as it was at this time: RFC 3339, 2026-01-31 (end of day, UTC), 7d or 24h ago')
+    .option('--at <time>', 'the state at this time: RFC 3339, 2026-01-31 (end of day, UTC), 7d or 24h ago')
     .description(`
 With --at, the state of a record before its import is as reported by the importer: a warning says so, and in JSON the
 field word is importer instead of service.

@@ -26,7 +26,7 @@ Shows the entries of a record, oldest first; each is the state after the event.
 removed or inserted. This proves only that the history is consistent: anyone who can write to the database could
 have rewritten all of it. With --checkpoint the instance must also prove that the history is in the log of the
 newest checkpoint in the file (see admin checkpoint, and GET /api/v1/log/checkpoint), and that the log has only
-grown since; versions without proof are named, and must not be dated before the checkpoint. A record newer than the
+grown since; versions without proof are listed, and must not be dated before the checkpoint. A record newer than the
 checkpoint is "not_covered": consistent, but not proved to be in the log.
 Entries removed from the end after the checkpoint can only be found in the instance's database: see consentctl
 admin verify. The exit code is 5 unless every history that the checkpoint covers verifies; a history without hashes

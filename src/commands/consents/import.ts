@@ -76,12 +76,12 @@ const viewOf = ({ dryRun }: ImportFlags) => (dryRun ? valueView : importedView)
 
 export function importCommand(command: Command, ctx: Context): void {
   command
-    .argument('[file...]', 'CSV, NDJSON, JSON, or these in gzip or ZIP')
+    .argument('[file...]', 'CSV, NDJSON or JSON files, also in gzip or ZIP')
     .addOption(new Option('--from <format>', 'the tool that wrote the files, or csv').choices(formatNames))
     .option('--site <site>', 'site of the records, by name or id')
-    .option('--dry-run', 'send no record: print each value and its meaning, and check the instance')
-    .option('--map <file>', 'a JSON file that says what the columns and values mean')
-    .option('--map-init <path>', 'write a map to edit, of undecided values or of a CSV, to a new file')
+    .option('--dry-run', 'send no record: print each value with its meaning, and check the instance')
+    .option('--map <file>', 'a JSON file that maps the columns and values')
+    .option('--map-init <path>', 'write a map of undecided values, or of a CSV, to a new file to edit')
     .option('--policy-version <n>', 'policy version that all answers are about')
     .option('--timezone <zone>', 'time zone of local times, such as Europe/Berlin')
     .option('--csv-unguard', "remove the ' that guards cells beginning with = + - @ in CSV")
@@ -90,7 +90,7 @@ export function importCommand(command: Command, ctx: Context): void {
     .option('--receipt-out <path>', 'write a copy of the receipt to a new file')
     .option('--resume <job|last>', 'resume an import that was stopped')
     .option('--ignore-quota', 'start even if the monthly quota is too small')
-    .option('--allow-empty', 'accept files without a row')
+    .option('--allow-empty', 'accept files without rows')
   addConfirmFlags(command, 'record')
     .description(help)
     .action(action(ctx, Options, viewOf, run))
@@ -147,12 +147,15 @@ async function resumeImport(ctx: Context, options: ImportFlags, job: string): Pr
   const { operands, resume: _, failedOut: __, receiptOut: ___, ignoreQuota: ____, yes: _____, ...others } = options
   if (options.refusedOut !== undefined)
     throw usageError(
-      '--refused-out lists the rows that the reading refuses, and a resumed import reads no files',
-      'to list them: consentctl import FILE… --dry-run --refused-out FILE, with the flags of the import',
+      '--refused-out cannot be used with --resume: it lists rows rejected while reading the files',
+      'to list them: consentctl import FILE… --dry-run --refused-out FILE, with the same flags',
     )
   const isOther = operands.length > 0 || Object.values(others).some(value => value !== undefined)
   if (isOther)
-    throw usageError('a job has its files, site and map', `leave them out: consentctl import --resume ${job}`)
+    throw usageError(
+      'with --resume, the job already contains its files, site and map',
+      `leave them out: consentctl import --resume ${job}`,
+    )
   requireBaseUrl(ctx.settings)
   requireApiKey(ctx.settings)
   limitHeapGrowth()
@@ -207,12 +210,12 @@ async function preview(ctx: Context, options: ImportFlags, format: FormatName, m
   return many(valueView, pagesOf(values), { exit: () => ('error' in asked ? exitOf(asked.error) : code) })
 }
 
-/** The exit code if rows were refused. */
+/** Returns the exit code if rows were rejected. */
 function predictExit(code: Exit): string {
   return `the import would end with exit code ${code}${code === exit.partial ? ', if the instance takes its records' : ''}`
 }
 
-/** If the settings name an instance, a key and a site. */
+/** True if the settings name an instance, a key and a site. */
 async function askInstance(
   ctx: Context,
   options: ImportFlags,

@@ -43,7 +43,7 @@ export function list(command: Command, ctx: Context): void {
     .option('--count', 'print only the number of records')
     .option('--include-deleted', 'include deleted records')
   addFilterFlags(command, { isRare: true })
-    .option('--at <time>', 'show records as they were at this time; needs --subject or --consent-id')
+    .option('--at <time>', 'show records as they were at this time; requires --subject or --consent-id')
     .option('--expiring <time>', 'accepted records that expire within this time (30d, 4w, P1M), soonest first')
     .option('--expired', 'accepted records that have expired')
     .option('--cursor <cursor>', 'continue where an earlier list ended')

@@ -38,7 +38,7 @@ interface MapInit {
   readonly delimiter?: Delimiter | undefined
   readonly path: string
   readonly fields: readonly string[]
-  /** Also of the times and persons, and without guesses of what words mean. */
+  /** Also writes times and persons, without guessing the meaning of values. */
   readonly isImport: boolean
 }
 
@@ -65,7 +65,7 @@ export function describeMap({ fields, values, notUsed, rows }: WrittenMap, path:
     `wrote ${path}, by the header and ${formatCount(rows, 'row')} of ${name}`,
     ...columns,
     ...(notUsed.length > 0 ? [`  not used: ${notUsed.join(', ')}`] : []),
-    ...(undecided.length > 0 ? [`  neither a yes nor a no: ${undecided.join(', ')}`] : []),
+    ...(undecided.length > 0 ? [`  neither yes nor no: ${undecided.join(', ')}`] : []),
   ]
 }
 
@@ -124,7 +124,7 @@ function makeMap(samples: readonly Sample[], fields: readonly string[], isImport
 
 const purposePrefix = /^purposes?\s*:\s*/i
 
-/** An import stops at a word that it does not know, so that it may suggest more. Else "no" may be a language. */
+/** An import stops at an unknown value, so it may guess more. Otherwise "no" could be a language. */
 function isPreference({ column, cells }: Sample, isImport: boolean): boolean {
   const words = [...new Set(filled(cells))]
   const isAnswered = isImport ? words.some(isYesOrNo) : words.every(isYesOrNo)
@@ -136,7 +136,7 @@ function meaningOf(word: string): 'yes' | 'no' | null {
   return meaning === undefined ? null : meaning ? 'yes' : 'no'
 }
 
-/** Without ambiguous orders of day and month. */
+/** Skips formats with an ambiguous order of day and month. */
 const timeFormats = [
   'rfc3339',
   'YYYY-MM-DD HH:mm:ss',
@@ -200,7 +200,7 @@ interface Sample {
 /** Columns with more distinct words do not hold answers. */
 const maxWords = 12
 
-/** Without accents and punctuation, in order of preference. */
+/** Compares without accents and punctuation, in order of preference. */
 const names: Readonly<Record<string, string>> = {
   subject_id:
     'email, e mail, mail, email address, e mail address, email adresse, e mail adresse, mailadresse, emailadresse, ' +
@@ -237,7 +237,7 @@ function byName(samples: readonly Sample[], field: string): Sample | undefined {
   return found.sort((a, b) => known.indexOf(simplify(a.column)) - known.indexOf(simplify(b.column)))[0]
 }
 
-/** Only if no other column looks like the field. */
+/** Only if no other column looks like this field. */
 function byCells(samples: readonly Sample[], field: string): Sample | undefined {
   const looks = cellsOf[field]
   const found = looks ? samples.filter(({ cells }) => filled(cells).length > 0 && filled(cells).every(looks)) : []
@@ -249,7 +249,7 @@ const cellsOf: Readonly<Record<string, (cell: string) => boolean>> = {
   accepted: isYesOrNo,
 }
 
-/** Numbers can mean anything. */
+/** Numbers can have any meaning. */
 function isYesOrNo(cell: string): boolean {
   return commonWords(cell) !== undefined && !/\d/.test(cell)
 }

@@ -50,7 +50,7 @@ async function run(ctx: Context, { operands, despiteErasure, dryRun }: z.output<
   return many(consentView, pages, { mutates: true, exit, single: operands.length === 1 && operands[0] !== '-' })
 }
 
-/** Null for a deleted or unknown record, or without the scope. */
+/** Null for a deleted or unknown record, or if the key lacks the scope. */
 async function findLive(ctx: Context, id: string): Promise<Consent | null> {
   try {
     return await ctx.api.consents.get({ params: { id } })

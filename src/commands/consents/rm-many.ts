@@ -22,7 +22,7 @@ export async function removeLines(ctx: Context, options: LineOptions): Promise<O
   const { operands, file, resume, format, ignoreMissing = false, dryRun = false } = options
   if (operands.length > 0) throw usageError('ids and --file cannot be combined')
   if (file === '-')
-    throw usageError('--file must be a file, so that its lines can be counted', 'for standard input: rm -')
+    throw usageError('--file must be a regular file, because its lines are counted first', 'for standard input: rm -')
   // A resumed job is already confirmed.
   const asks = !dryRun && resume === undefined && mustPrompt(ctx, options, { action: 'delete' })
   const approve = async (lines: number, reader: Reader<object>) => {

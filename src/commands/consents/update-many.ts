@@ -51,7 +51,8 @@ export async function updateMany(ctx: Context, options: ManyOptions): Promise<Ou
     ...(options.file === undefined && { allowEmpty: true }), // the ids of a list
   }
   if (where === undefined) return runLineJob(ctx, lineOptions, operation)
-  if (resume !== undefined) throw usageError('--where cannot be used with --resume: the job has its records')
+  if (resume !== undefined)
+    throw usageError('--where cannot be used with --resume: the job already contains its records')
   if (!hasChange) throw usageError('nothing to change', 'use --accepted, --refused, --pref or --preferences')
   parseWhere(where)
   if (dryRun) return many(requestView, requestsOf(ctx, where, change, options)) as Output<never>
@@ -94,7 +95,7 @@ function fileOf({ operands, file, where, resume, yes, confirm }: ManyOptions): s
   return isStdin ? '-' : file
 }
 
-/** Ids are enough if all lines get the same change. */
+/** Ids are enough if all lines have the same change. */
 function formatFor(
   { format, resume }: ManyOptions,
   file: string | undefined,
@@ -106,7 +107,7 @@ function formatFor(
 
 const names = filterFlags.map(({ flag }) => flag)
 
-/** Only before a filter's name: values may contain commas. */
+/** Splits only before a filter's name, because values may contain commas. */
 const separator = new RegExp(`,(?=(?:${names.join('|')})(?:[=,]|$))`)
 
 /** Parses `site=Shop,from=2026-01-01`. @throws CliError (usage) */
@@ -135,7 +136,7 @@ function parseFilter(text: string): [FilterFlag, string] {
 
 const unlimited = { limit: Number.POSITIVE_INFINITY, maxRequests: Number.POSITIVE_INFINITY }
 
-/** Each record once, because their number is confirmed. */
+/** Yields each record once, because the number is confirmed. */
 export async function* findWhere(ctx: Context, where: readonly string[]): AsyncGenerator<readonly Consent[]> {
   const seen = new Set<string>()
   for await (const { records } of ctx.api.pages(await queryOf(ctx, parseWhere(where)), unlimited))
@@ -189,7 +190,7 @@ function viewOf({ preferences }: CommonChange): View<ConsentRow> {
   return { ...consentView, columns: [...consentView.columns.filter(({ name }) => name !== 'preferences'), ...columns] }
 }
 
-/** Such as `accepted: no; newsletter: false`. */
+/** Returns, for example, `accepted: no; newsletter: false`. */
 function describeWanted({ accepted, preferences, replace_preferences: replace }: CommonChange): string {
   const parts = accepted === undefined ? [] : [`accepted: ${accepted ? 'yes' : 'no'}`]
   for (const [name, value] of Object.entries(preferences ?? {})) parts.push(`${name}: ${safeJson(value)}`)

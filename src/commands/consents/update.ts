@@ -29,7 +29,7 @@ const Options = z.strictObject({
 type Options = z.output<typeof Options>
 
 export function update(command: Command, ctx: Context): void {
-  const single = acceptanceFlags(command.argument('[id]', 'id of the record; - reads ids or changes, one a line'))
+  const single = acceptanceFlags(command.argument('[id]', 'id of the record; - reads ids or changes, one per line'))
     .option('--replace-preferences', 'remove preferences that are not given')
     .option('--where <filters>', 'change every record that matches these filters of list', collect)
   addConfirmFlags(single, 'record')
@@ -95,7 +95,7 @@ async function updateOne(ctx: Context, options: Options) {
   return one(consentView, record, { mutates: true })
 }
 
-/** A read costs a unit of the quota, so only merging reads. */
+/** A read costs a unit of the quota, so only a merge reads. */
 async function readChange(ctx: Context, id: string, options: Options) {
   const accepted = acceptedOf(options)
   const given = await preferencesOf(ctx.io, options)

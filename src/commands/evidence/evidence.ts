@@ -66,13 +66,13 @@ Examples:
 
 interface Wanted {
   readonly id: string
-  /** Null if the instance does not say. */
+  /** Null if the instance does not state it. */
   readonly account: string | null
   readonly subject: string | undefined
 }
 
 /**
- * Verifies with the published keys, which are read after the pack: one may be rotated meanwhile.
+ * Verifies with the published keys, read after the pack because a key may be rotated meanwhile.
  * @throws CliError `not_offered`, or `not_valid` (exit 5)
  */
 async function getPack(ctx: Context, wanted: Wanted): Promise<PackFiles> {
@@ -93,7 +93,7 @@ async function getPack(ctx: Context, wanted: Wanted): Promise<PackFiles> {
   })
 }
 
-/** Returns what an archive that verifies is of instead. */
+/** Returns the subject of a valid archive that is about something else. */
 function findOther(files: PackFiles, { id, account, subject }: Wanted): string | null {
   const { record, checkpoint } = readPack(files)
   if (record.id !== id.toLowerCase()) return `the archive is of the record ${record.id}`

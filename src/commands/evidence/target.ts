@@ -65,7 +65,7 @@ async function requireEmpty(path: string): Promise<void> {
   const found = await lstat(path).catch(() => null)
   if (!found) return
   const isEmpty = found.isDirectory() && (await local(path, readdir(path))).length === 0
-  if (!isEmpty) throw usageError(`--out: ${path} exists already`, 'choose another name')
+  if (!isEmpty) throw usageError(`--out: ${path} already exists`, 'choose another name')
 }
 
 async function local<T>(path: string, work: Promise<T>): Promise<T> {

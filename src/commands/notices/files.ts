@@ -26,7 +26,7 @@ const mediaTypes: Readonly<Record<string, NoticeMediaType>> = {
 }
 
 /**
- * `languages` default to the names, as in `policy.de.md`.
+ * `languages` default to those in the file names, as in `policy.de.md`.
  * @throws CliError (usage) for names, `invalid_data` (exit 5) for a file that is not text
  */
 export async function readTexts(paths: readonly string[], languages: readonly string[]): Promise<TextFile[]> {

@@ -50,10 +50,13 @@ export function publish(command: Command, ctx: Context): void {
         .option('--purpose <key=title>', 'a purpose by its key in preferences, or key@de=title; repeatable', collect)
         .option('--purpose-iri <key=iri>', 'IRI of a purpose in the W3C Data Privacy Vocabulary; repeatable', collect)
         .option('--controller <text>', 'name and contact details of the data controller')
-        .option('--valid-for <duration>', 'how long a consent is valid, such as P1Y, or none (as the version before)')
+        .option(
+          '--valid-for <duration>',
+          'how long a consent is valid, such as P1Y, or none (as in the previous version)',
+        )
         .option('--renewal', 'invalidate consents to earlier versions')
         .option('--no-renewal', 'keep consents to earlier versions valid (the default)')
-        .option('--effective-from <time>', 'when it takes effect (default: at once)')
+        .option('--effective-from <time>', 'when it takes effect (default: immediately)')
         .option('--policy-version <n>', 'the policy version (default: the next one)')
         .option('--draft', 'upload everything without publishing')
         .option('-y, --yes', 'skip the confirmation prompt'),
@@ -133,7 +136,7 @@ function toManifest(options: Options, texts: readonly TextFile[]): Manifest {
   return { texts: texts.map(({ bytes: _, ...text }) => text), ...details }
 }
 
-/** Without --valid-for, a new text must not make consents endless. */
+/** Without --valid-for, a new text must not make consents unlimited. */
 async function keepValidity(
   ctx: Context,
   { validFor, policyVersion = Number.POSITIVE_INFINITY }: Options,
@@ -166,7 +169,7 @@ function findSame(
   )
 }
 
-/** A draft's version, else the next one, at least the version in use. */
+/** Returns a draft's version, else the next one, at least the version in use. */
 function nextVersion(all: readonly Notice[], newest: Notice | undefined, site: Site): number {
   const last = newest?.policy_version ?? 0
   const draft = all.findLast(({ state, policy_version }) => state === 'draft' && policy_version > last)
@@ -179,7 +182,7 @@ interface Repeat extends Pick<Options, 'dryRun'> {
   readonly isDraft: true | undefined
 }
 
-/** Completes a publication that was interrupted, or has taken effect since. */
+/** Completes a publication that was interrupted, or that has taken effect since. */
 async function repeat(ctx: Context, { api, site, isDraft, dryRun }: Repeat, same: Notice) {
   const { policy_version: version, revision, leaf_index } = same
   const isComplete = isDraft || (leaf_index !== null && !canRaise(site, same))
@@ -205,7 +208,7 @@ async function saySiteVersion(ctx: Context, api: Client, before: Site, notice: N
   if (present >= version) return await ctx.say(`new records of ${name} have policy version ${present} from now on`)
   const then = canRaise(before, notice)
     ? `consentctl sites update ${before.id} --policy-version ${version} changes it`
-    : `run the same command again at ${effective_from}, because ${notice.requires_renewal ? 'consents to that version count no longer from then on' : 'it does not change by itself'}`
+    : `run the same command again at ${effective_from}, because ${notice.requires_renewal ? 'consents to that version stop counting then' : 'it does not change by itself'}`
   await ctx.say(`new records of ${name} still have policy version ${present}: ${then}`)
 }
 
@@ -217,7 +220,7 @@ interface Plan {
   readonly draft: Notice | undefined
 }
 
-/** What differs from the draft. */
+/** Returns the differences from the draft. */
 function findDifference({ id, version, wanted, texts, draft }: Plan) {
   const present = draft?.texts ?? []
   const isPresent = ({ language, sha256, media_type: type }: TextFile) =>
@@ -249,7 +252,7 @@ function publicationOf(id: string, version: number) {
   return { endpoint: notices.publish, params: { id, version: String(version) }, body: {} }
 }
 
-/** The last response is the whole draft, because removals come first. */
+/** The last response is the whole draft, because removals are sent first. */
 async function upload(ctx: Context, api: Client, plan: Plan): Promise<Notice> {
   const { params, excess, details, missing } = findDifference(plan)
   for (const { language } of excess) await api.call(notices.removeText, { params: { ...params, language } })
@@ -262,14 +265,14 @@ async function upload(ctx: Context, api: Client, plan: Plan): Promise<Notice> {
   throw dataError('the draft was changed by another user during the upload', 'run the command again')
 }
 
-/** Not in the lines above. */
+/** Details that the lines above do not show. */
 const previewed = ['policy_version', 'valid_for', 'requires_renewal', 'effective_from']
 const previewView = {
   ...noticeView,
   columns: noticeView.columns.filter(({ name }) => previewed.includes(name)),
 }
 
-/** As it would be published. */
+/** The notice as it would be published. */
 function preview({ id, version, wanted, draft }: Plan): Notice {
   const at = new Date().toISOString()
   return {

@@ -27,7 +27,7 @@ export async function listNotices(ctx: Context, api: Client, siteId: string): Pr
   const call = () => api.call(notices.list, { params: { id: siteId } })
   const { data } = await callOptional(api, notices.list, call, {
     message: `${instanceLabel(ctx)} keeps no notices`,
-    hint: 'the texts of a policy version are kept elsewhere then',
+    hint: 'the texts of a policy version are then kept elsewhere',
   })
   return data
 }

@@ -57,7 +57,7 @@ async function run(ctx: Context, { version, site = ctx.settings.site?.value, cur
 async function readPage(ctx: Context, params: { readonly id: string; readonly version: number }, cursor?: string) {
   const ask = () => ctx.api.call(noticeSubjects, { params, query: { cursor, limit: 100 } })
   return await callOptional(ctx.api, noticeSubjects, ask, {
-    message: `${instanceLabel(ctx)} cannot tell who agreed to a notice`,
+    message: `${instanceLabel(ctx)} cannot list who agreed to a notice`,
     hint: 'consentctl list --site SITE --accepted shows the records',
   })
 }

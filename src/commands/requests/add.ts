@@ -32,7 +32,7 @@ export function add(command: Command, ctx: Context): void {
     .description(`
 The service computes the last day to answer: one month after it was received (GDPR Art. 12(3)), on the next
 working day if that is a weekend or one of its holidays (Regulation 1182/71). Days are in UTC. Repeating the
-command changes nothing. Use - as the identifier to read all identifiers from stdin, one a line.
+command changes nothing. Use - as the identifier to read all identifiers from stdin, one per line.
 
 Examples:
   $ consentctl requests add DSR-7 maria@example.com --kind erasure --received 2026-01-31

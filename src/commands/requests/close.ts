@@ -33,7 +33,7 @@ export function close(command: Command, ctx: Context): void {
     command
       .argument('<ticket>', 'the ticket of the request')
       .addOption(new Option('--outcome <outcome>', 'how it ended').choices(requestOutcomes).makeOptionMandatory())
-      .option('--reason <text>', 'why it was refused or late; must not name a person'),
+      .option('--reason <text>', 'why it was refused or late, without names of persons'),
     'request',
   )
     .description(`

@@ -12,7 +12,7 @@ const Options = z.strictObject({ operands: z.tuple([text(1, 100)]), reason: text
 export function extend(command: Command, ctx: Context): void {
   command
     .argument('<ticket>', 'the ticket of the request')
-    .requiredOption('--reason <text>', 'why one month is not enough; names no person')
+    .requiredOption('--reason <text>', 'why one month is not enough, without names of persons')
     .description(`
 Extends the period to three months after the receipt, once, and no later than the day that the request is due.
 The person must be informed, with the reasons, within the first month (GDPR Art. 12(3)).

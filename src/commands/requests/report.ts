@@ -60,9 +60,9 @@ interface Reported
   > {
   /** In UTC. */
   readonly closed_on: string | null
-  /** Until closed; null while open. */
+  /** Days until closed; null while open. */
   readonly days: number | null
-  /** From the due day until closed, or until today; 0 if not late. */
+  /** Days from the due day until closed, or until today; 0 if not late. */
   readonly days_late: number
 }
 

@@ -23,7 +23,7 @@ export function archive(command: Command, ctx: Context): void {
     command
       .argument('<site>', 'name or id of the site')
       .option('--undo', 'restore an archived site with its tokens')
-      .option('--allow-duplicate', 'with --undo: even if another site has the name')
+      .option('--allow-duplicate', 'with --undo: allow a name that another site has')
       .option('-y, --yes', 'skip the confirmation prompt'),
   )
     .description(`${signInHelp}

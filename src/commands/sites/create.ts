@@ -33,8 +33,8 @@ export function create(command: Command, ctx: Context): void {
       )
       .option('--retention-days <n>', 'delete records unchanged for this many days (never)')
       .option('--strict-notices', 'reject a consent to a policy version without a published notice')
-      .option('--no-strict-notices', 'accept such a consent (the default)')
-      .option('--allow-duplicate', 'create it even if another site has the name'),
+      .option('--no-strict-notices', 'accept a consent without a published notice (the default)')
+      .option('--allow-duplicate', 'create the site even if another one has the name'),
   )
     .description(`${signInHelp}
 

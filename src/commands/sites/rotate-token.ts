@@ -29,7 +29,7 @@ export function rotateToken(command: Command, ctx: Context): void {
   addSignInFlags(
     addDryRunFlag(command)
       .argument('<site>', 'name or id of the site')
-      .option('--overlap <hours>', 'hours until older tokens expire (24); 0 ends them at once')
+      .option('--overlap <hours>', 'hours until older tokens expire (24); 0 revokes them immediately')
       .option('-y, --yes', 'with --overlap 0: skip the confirmation prompt'),
   )
     .description(`${signInHelp}

@@ -50,7 +50,7 @@ export function update(command: Command, ctx: Context): void {
       .option('--clear-retention', 'keep records indefinitely')
       .option('--strict-notices', 'reject a consent to a policy version without a published notice')
       .option('--no-strict-notices', 'take it')
-      .option('--allow-duplicate', 'with --name: even if another site has the name'),
+      .option('--allow-duplicate', 'with --name: allow a name that another site has'),
   )
     .description(`${signInHelp}
 

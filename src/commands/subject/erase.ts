@@ -49,21 +49,21 @@ const Options = z.strictObject({
 })
 type Options = z.output<typeof Options>
 
-/** More are probably several people. */
+/** A larger number probably means several people. */
 const mostIdentifiers = 20
 
 export function erase(command: Command, ctx: Context): void {
   addRequestFlag(addAlsoFlag(command.argument('[id]', 'identifier of the data subject, exactly as stored')))
-    .option('--ticket <text>', 'the request that this answers; required without --request')
+    .option('--ticket <text>', 'ticket of the request; required without --request')
     .option('--reason <text>', 'reason to state in the receipt')
     .option('--received <date>', 'when the request was received, such as 2026-01-31; sets the due date')
     .option('--export-first <file>', 'export the records to a new file before deleting them')
     .option('--plan-out <file>', 'write the plan to a new file and stop')
     .option('--apply <file>', 'carry out a plan if nothing has changed since it was written')
     .option('--dry-run', 'show what would be deleted and stop')
-    .option('--file <path|->', 'erase the people of a CSV, one a line')
+    .option('--file <path|->', 'erase the people in a CSV, one per line')
     .option('--repeat-since <time>', 'after restoring a backup, repeat the erasures since it was taken')
-    .option('--one-person', `with -, allows more than ${mostIdentifiers} identifiers`)
+    .option('--one-person', `with -, allow more than ${mostIdentifiers} identifiers`)
     .option('--show-subject', 'write the identifier in clear text into the receipt')
   addConfirmFlags(command, 'record')
     .description(help)
@@ -81,7 +81,7 @@ const help = `
 Finds the live records, shows them, prompts, deletes exactly these, verifies, and makes a signed receipt, also if
 there are no records. If it is killed at any step, consentctl subject resume continues, and there is one receipt.
 Records created meanwhile are reported (exit 8). Use - as the identifier to read all identifiers of one person from
-stdin, one a line. With --request the identifiers, the ticket and the days come from the register, which gets the
+stdin, one per line. With --request the identifiers, the ticket and the days come from the register, which gets the
 receipt's digest; close the request afterwards.
 
 Near matches are identifiers that differ only in case, surrounding blanks or Unicode form. They are reported if the
@@ -92,7 +92,7 @@ with 5 unless --confirm 0 agrees to sign that there are no records. If exact mat
 With --plan-out one person makes the plan, and another, or a pipeline, carries it out with --apply; if a record was
 changed, added or deleted since then, nothing is done (exit 10). The plan contains the identifier in clear text.
 
---file requests.csv erases several people, one a line, with the columns ticket, received, reason, identifier,
+--file requests.csv erases several people, one per line, with the columns ticket, received, reason, identifier,
 identifier_2 and so on; a line without identifiers is a request of the register. One plan is shown and confirmed by
 the number of all records; if a person has only near matches it stops with 5, unless that number is 0. Each person
 gets a receipt, and subject resume continues the whole file; until it is finished the same file is refused (exit 2).
@@ -135,7 +135,7 @@ const entrances = {
   repeatSince: [...common, 'repeatSince', 'reason'],
 } as const satisfies Readonly<Record<string, readonly (keyof Options)[]>>
 
-/** @throws CliError (usage) for an option of another entrance */
+/** @throws CliError (usage) for an option of another mode */
 function requireOneEntrance(options: Options): void {
   const { apply, file, repeatSince, planOut, dryRun } = options
   const entrance = file ? 'file' : repeatSince ? 'repeatSince' : apply ? 'apply' : 'operands'
@@ -183,7 +183,7 @@ async function eraseFile(ctx: Context, file: string, options: Asking): Promise<O
   return await startErasure(ctx, { people, source: file, sha256, given: null, files: null }, options)
 }
 
-/** Only those whose records are live again. */
+/** Includes only people whose records are live again. */
 async function repeatErasures(ctx: Context, time: string, options: Asking): Promise<Output<unknown>> {
   const { findRepeated } = await import('./repeat.ts')
   const since = new Date(startInstant(time, new Date())).toISOString()
@@ -199,7 +199,7 @@ async function repeatErasures(ctx: Context, time: string, options: Asking): Prom
   return { ...output, exit: () => (isPartial && code() === exit.done ? exit.partial : code()) }
 }
 
-/** A duplicate name would only fail after the erasure. */
+/** A duplicate name would fail only after the erasure. */
 function requireDistinctFiles({ globals }: Context, { exportFirst, planOut }: Options): void {
   const exported = exportFirst === undefined ? [] : [exportFirst, `${exportFirst}.manifest.json`]
   const files = [globals.out ?? [], planOut ?? [], exported].flat().map(file => resolve(file))

@@ -37,10 +37,10 @@ export function find(command: Command, ctx: Context): void {
     .description(`
 Includes deleted records that are not purged yet, if the instance shows them. Counts by site go to stderr. If an
 instance fails, it is reported and the others are searched (exit 8). Use - as the identifier to read all
-identifiers of the person from stdin, one a line.
+identifiers of the person from stdin, one per line.
 
 Near matches are counted on stderr. With --like they are listed too: the column match is exact or near, and stderr
-names each near match. Not every instance supports this (exit 2, not_offered).
+lists each near match. Not every instance supports this (exit 2, not_offered).
 
 Examples:
   $ consentctl subject find maria@example.com
@@ -67,7 +67,7 @@ const viewOf = ({ allProfiles, like }: z.output<typeof Options>) =>
 interface Search {
   readonly subjects: readonly string[]
   readonly like: boolean
-  /** Identifiers with a record, in any instance. */
+  /** Identifiers with a record in any instance. */
   readonly found: Set<string | null>
 }
 

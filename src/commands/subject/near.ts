@@ -43,7 +43,7 @@ export async function tellLeftOut(
     await warn(`only records with exactly the given identifiers are ${done}, and none of ${formatNear(length)}`)
 }
 
-/** Names the identifiers of a person that found nothing: they may be mistyped. One alone shows in the count of records. */
+/** Names the identifiers of a person that found nothing: they may be mistyped. A single identifier shows in the count of records. */
 export async function tellUnfound(
   { warn }: Pick<Context, 'warn'>,
   subjects: readonly string[],
@@ -57,7 +57,7 @@ export async function tellUnfound(
   await warn(`no ${what} of ${names}${more} was found: check the spelling`)
 }
 
-/** The same of an erasure, whose plan has live records only. */
+/** Does the same for an erasure, whose plan contains only live records. */
 export async function tellUnplanned(
   { warn }: Pick<Context, 'warn'>,
   { subjects, ticket, isLine }: Pick<Asked, 'subjects' | 'ticket' | 'isLine'>,
@@ -67,13 +67,13 @@ export async function tellUnplanned(
   await tellUnfound({ warn: text => warn(isLine ? `${ticket}: ${text}` : text) }, subjects, found, 'live record')
 }
 
-/** For advice on including a near match. */
+/** Used in advice on including a near match. */
 export type Asked = Pick<SubjectRequest, 'ticket' | 'subjects' | 'request_id'> & {
-  /** Of a file. */
+  /** For a line of a file. */
   readonly isLine: boolean
 }
 
-/** Flags, a command for the register, or an addition to a line of a file. */
+/** Returns flags, a command for the register, or an addition to a line of a file. */
 function adviceToInclude(
   ctx: Pick<Context, 'globals'>,
   { ticket, subjects, request_id, isLine }: Asked,

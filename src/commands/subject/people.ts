@@ -41,7 +41,7 @@ export interface PeopleFile {
 }
 
 /**
- * A CSV with one person a line; without identifiers, the line names a request in the register.
+ * Reads a CSV with one person per line; a line without identifiers names a request in the register.
  * @throws CliError `invalid_data` (exit 5), before any change, also for a repeated ticket or identifier; `usage` (exit 2)
  * if a job of the same file is not finished
  */
@@ -110,7 +110,7 @@ function requireValid({ number, ticket, received, reason, identifiers }: Row): v
   if (reason !== '') issueOf('reason', Reason, reason)
   for (const identifier of identifiers) issueOf('identifier', Subject, identifier)
   if (identifiers.length === 0 && received !== '')
-    throw dataError(`line ${number}: without an identifier, the received day comes from the register request`)
+    throw dataError(`line ${number}: without an identifier, the date received comes from the register request`)
 }
 
 function requireDistinct(rows: readonly Row[]): void {

@@ -33,7 +33,7 @@ export function purge(command: Command, ctx: Context): void {
   addConfirmFlags(
     command
       .argument('<receipt>', 'a file, or the number, job or ticket of a receipt, or last')
-      .option('--dry-run', 'show what would be purged, and purge nothing'),
+      .option('--dry-run', 'show what would be purged without purging it'),
     'record',
   )
     .description(`
@@ -56,7 +56,9 @@ async function run(ctx: Context, { operands: [wanted], dryRun, ...confirmation }
   const signer = await openSigner(ctx)
   requireSameAccount(receipt.account_id, signer.account_id)
   if (receipt.key_id !== signer.key.id)
-    throw usageError('the receipt was made by another profile or machine, whose chain must also contain the purge')
+    throw usageError(
+      'the receipt was made by another profile or machine: purge there, because one chain must contain both',
+    )
   const deleted = receipt.records.filter(({ result }) => result === 'deleted')
   const ids = deleted.map(({ id }) => id)
   const states = await callOptional(ctx.api, subjects.purge, () => previewPurge(ctx.api, ids), {

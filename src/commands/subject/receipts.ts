@@ -53,7 +53,7 @@ Examples:
           return await list(ctx, { subject, ticket })
         }
         const filter = subject === undefined ? ticket && '--ticket' : '--subject'
-        if (filter) throw usageError(`${filter} filters the list: it cannot be used with a receipt`)
+        if (filter) throw usageError(`${filter} cannot be used with a receipt: it filters the list`)
         rejectOutputFlags(ctx)
         const store = locateReceipts(ctx)
         const found = await findReceipt(store, wanted)
@@ -71,7 +71,7 @@ async function warnOfOthers(ctx: Context, store: ReceiptStore, ticket: string): 
   await ctx.warn(`${length} receipts have this ticket, and this is the newest; all: ${command}`)
 }
 
-/** With an invalid signature, only the bytes, which show the change. */
+/** Prints only the bytes of a receipt with an invalid signature, because they show the change. */
 async function print(ctx: Context, stored: StoredReceipt, format: 'json' | 'md' | undefined): Promise<void> {
   const { signed, error } = checkSignature(stored, await findReceiptKey(locateReceipts(ctx)))
   if (error && format === 'md') throw error

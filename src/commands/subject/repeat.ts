@@ -28,17 +28,17 @@ interface Search {
   readonly key: ReceiptKey
   readonly isHere: (receipt: ErasureReceipt) => boolean
   readonly people: SubjectRequest[]
-  /** Numbers of receipts with a purge receipt since `since`, which is read first. */
+  /** Numbers of receipts with a purge receipt since `since`; read first. */
   readonly purged: Set<number>
   /** By record id: the newest receipt that lists it as deleted. */
   readonly newest: Map<string, number>
-  /** Purges that the backup may have undone; `person`: null without live records. */
+  /** Purges that the backup may have reverted; `person`: null without live records. */
   readonly undone: { readonly receipt: ErasureReceipt; readonly person: SubjectRequest | null }[]
 }
 
 /**
- * People of receipts since `since` (RFC 3339) whose records are live again. A receipt has the ids of the records, and a
- * record its identifier.
+ * People of receipts since `since` (RFC 3339) whose records are live again. A receipt contains the ids of the records,
+ * and each record its identifier.
  */
 export async function findRepeated(ctx: Context, since: string, reason: string | null): Promise<Repeated> {
   const store = locateReceipts(ctx)
@@ -66,7 +66,7 @@ export async function findRepeated(ctx: Context, since: string, reason: string |
   return { people: search.people, isPartial }
 }
 
-/** False if a newer receipt of the person was left out for the same cause. */
+/** False if a newer receipt of the person was skipped for the same reason. */
 function isNews(reported: Set<string>, receipt: ErasureReceipt | null, { code }: CliError): boolean {
   const causes = (receipt?.subject_hmacs ?? []).map(hmac => `${code} ${hmac}`)
   const isKnown = causes.some(each => reported.has(each))
@@ -89,7 +89,7 @@ async function addReceipt(ctx: Context, search: Search, receipt: ErasureReceipt)
   if (purged.has(receipt.number)) undone.push({ receipt, person })
 }
 
-/** Names purges to repeat: after the erasure of `people`, or now. */
+/** Lists purges to repeat: after the erasure of `people`, or now. */
 export async function tellPurges(
   ctx: Context,
   { people, newest, undone }: Pick<Search, 'people' | 'newest' | 'undone'>,
@@ -111,10 +111,10 @@ export async function tellPurges(
   }
 }
 
-/** Each command once. */
+/** Prints each command once. */
 type Tell = (text: string, command: string, ...args: readonly string[]) => Promise<void>
 
-/** A purge is done by the newest receipt that lists the records. */
+/** A purge uses the newest receipt that lists the records. */
 async function tellUndone(
   { ctx, newest, tell }: { readonly ctx: Context; readonly newest: Search['newest']; readonly tell: Tell },
   was: string,
@@ -141,7 +141,7 @@ async function isSomeUnpurged({ api }: Context, ids: readonly string[]): Promise
   }
 }
 
-/** By account; the address may have changed. */
+/** Compares by account, because the address may have changed. */
 async function receiptsOfHere({ api, settings }: Context) {
   const { account_id } = await identify(api)
   return (receipt: ErasureReceipt) =>
@@ -218,7 +218,7 @@ function requireOlder({ number, ticket, finished_at, records }: ErasureReceipt, 
   if (!newer) return
   const message = `receipt ${number} (${ticket}): the record ${newer.id} was made, changed or restored after the erasure, so the person is left out`
   throw new CliError('changed', exit.changed, message, {
-    hint: 'look at it, then delete with consentctl rm, or consentctl subject erase, what should be',
+    hint: 'check it, and delete it with consentctl rm or consentctl subject erase if needed',
   })
 }
 

@@ -18,13 +18,13 @@ import { tellUnplanned } from './near.ts'
 
 interface Progress {
   readonly failures: Exit[]
-  /** Would fail all other records too, so it ends the run. */
+  /** An error that would affect all other records too, so it ends the run. */
   fatal: unknown
   exit: Exit
   stored: StoredReceipt | null
 }
 
-/** `signer`: null if all receipts are made, and only the register is left to change. */
+/** `signer`: null if all receipts exist, and only the register needs an update. */
 export interface Signing {
   readonly signer: Signer | null
   /** Null for a new job. */
@@ -90,7 +90,7 @@ function toReceiptRow({ receipt: { ticket, records, result, number, job } }: Sto
   return { ticket, records: records.length, result, receipt: number, job }
 }
 
-/** The output of a finished job. */
+/** Returns the output of a finished job. */
 export async function tellFinished(ctx: Context, made: readonly StoredReceipt[]): Promise<Output<unknown>> {
   let code: Exit = exit.done
   for (const each of made) code = (await tellReceipt(ctx, each)) || code
@@ -189,7 +189,7 @@ function toFailedRow({ target: { id, site_id } }: Deletion): ErasureRow {
   return { id, site_id, result: 'failed', deleted_at: null, request_id: null }
 }
 
-/** On stderr. */
+/** Printed on stderr. */
 export async function tellReceipt(ctx: Context, { path, receipt }: StoredReceipt): Promise<Exit> {
   const { verification, number, due_at } = receipt
   await ctx.say(describeOnTerminal(receipt, instanceLabel(ctx)))

@@ -32,7 +32,7 @@ export interface Order {
   readonly people: readonly SubjectRequest[]
   /** The file, or another origin of several people; null for one person. */
   readonly source: string | null
-  /** Of the file. */
+  /** Content of the file. */
   readonly sha256?: string
   /** The plan to carry out. */
   readonly given: PlanFile | null
@@ -55,11 +55,11 @@ interface Found {
 
 interface Planned extends Found {
   readonly asked: SubjectRequest
-  /** Never erased. */
+  /** Near matches, which are never erased. */
   readonly near: readonly NearMatch[]
 }
 
-/** One plan and one confirmation for all people, and then one job. */
+/** Uses one plan and one confirmation for all people, then one job. */
 export async function startErasure(ctx: Context, order: Order, options: StartOptions): Promise<Output<unknown>> {
   const { dryRun, confirm, asks, showSubject = false } = options
   const { people, source, sha256, given, files } = order
@@ -189,7 +189,7 @@ async function review(ctx: Context, { source }: Order, plans: readonly Planned[]
     else requireAsPlanned(targets, (await askForErasable(ctx.api, asked.subjects)).live)
 }
 
-/** A mistyped identifier matches nothing either, and a receipt is permanent. */
+/** A mistyped identifier has no matches either, and a receipt is permanent. */
 async function confirmNothing(ctx: Context, people: number): Promise<void> {
   const receipts = people === 1 ? 'a receipt' : `${people} receipts`
   const answer = await prompt(ctx.io, `Make ${receipts} that nothing is held? [y/N] `, ctx.interruption)

@@ -54,7 +54,7 @@ export function verify(command: Command, ctx: Context): void {
     .option('--live', 'check that the instance shows each of its records as deleted')
     .option('--purged', 'request a certificate that the personal data of its records is purged')
     .option('--certificate-out <file>', 'write that certificate to a new file')
-    .option('--subject <id>', 'check that it is about this data subject; with --live, that none is left')
+    .option('--subject <id>', 'check that it is about this data subject; with --live, that no live record is left')
     .option('--public-key <file>', 'the signing key, in PEM; by default the profile’s own', collect)
     .description(`
 Checks the form of the receipt, its signature, and the chain: every receipt of the profile, later ones too. Exits
@@ -110,7 +110,7 @@ async function runChecks(
   return { ...output, footer }
 }
 
-/** A file of several people has a receipt for each. */
+/** A file of several people has a receipt for each person. */
 async function tellOthers(ctx: Context, store: ReceiptStore, { receipt }: StoredReceipt): Promise<void> {
   const others = await findReceiptsOfJob(store, receipt.job).catch(() => [])
   const left = others.filter(each => each.receipt.number !== receipt.number)
@@ -158,7 +158,7 @@ function checkSubject(about: boolean | null): Checked {
 
 interface LiveScope {
   readonly subject: string | undefined
-  /** Requests once. */
+  /** Sends the request once. */
   readonly identify: () => Promise<Identity>
 }
 
@@ -178,7 +178,7 @@ async function checkCertificates(
   return ok('certificates', text)
 }
 
-/** Each record must be certified as purged; writes the certificates. */
+/** Requires that each record is certified as purged, and writes the certificates. */
 async function checkPurged(ctx: Context, receipt: ErasureReceipt, path: string | undefined): Promise<Checked> {
   requireSameInstance(ctx, receipt.instance, 'receipt')
   if (receipt.records.length === 0) return skip('purged', 'it lists no records')
@@ -203,7 +203,7 @@ async function checkPurged(ctx: Context, receipt: ErasureReceipt, path: string |
   }
 }
 
-/** Each record must be shown as deleted, and `subject` must have no live one. */
+/** Requires that each record is shown as deleted, and that `subject` has no live record. */
 async function checkLive(ctx: Context, receipt: ErasureReceipt, { subject, identify }: LiveScope): Promise<Checked> {
   requireSameInstance(ctx, receipt.instance, 'receipt')
   const ids = receipt.records.map(({ id }) => id)

@@ -44,7 +44,7 @@ async function fromFiles(
   return async () => keys
 }
 
-/** On demand, from the instance or the profile. */
+/** Fetched on demand, from the instance or the profile. */
 export function instanceKeys(ctx: Context): FindKeys {
   const found = new Map<DocumentKind['signer'], Promise<Keys>>()
   return signer => {
@@ -54,7 +54,7 @@ export function instanceKeys(ctx: Context): FindKeys {
   }
 }
 
-/** @throws CliError invalid_data (exit 5) without keys, which the command needs although nobody named them */
+/** @throws CliError invalid_data (exit 5) if the default keys are missing */
 export async function requirePublishedKeys(ctx: Context): Promise<ReadonlyMap<string, TrustedKey>> {
   try {
     return (await fetchKeys(ctx)).byId
@@ -104,7 +104,7 @@ async function fetchKeys(ctx: Context): Promise<Keys> {
   }
 }
 
-/** Without a chain: valid at any time. */
+/** Accepts a key without a chain, at any time. */
 function trusted(keys: readonly KeyObject[]): Map<string, TrustedKey> {
   return trustKeys(keys.map(publicKey => ({ publicKey, statement: null, revocation: null })))
 }

@@ -15,7 +15,7 @@ export async function isPackPath(path: string): Promise<boolean> {
   return found?.isDirectory() === true || (found !== null && path.endsWith('.tar'))
 }
 
-/** A pack, or a folder of packs. @throws CliError */
+/** Reads a pack, or a folder of packs. @throws CliError */
 export async function readPacks(path: string): Promise<Packs> {
   const isArchive = path.endsWith('.tar') && !(await stat(path)).isDirectory()
   const files = await (isArchive ? readFile(path).then(bytes => readPackArchive(bytes, path)) : readFolder(path)).catch(
@@ -53,7 +53,7 @@ async function readFolder(path: string): Promise<Map<string, Buffer>> {
   return files
 }
 
-/** Another folder, such as a home, must not be read into memory. */
+/** Prevents another folder, such as a home folder, from being read into memory. */
 async function requirePacks(path: string): Promise<void> {
   const names = await readdir(path)
   if (isPack(names)) return
@@ -78,7 +78,7 @@ async function readBounded(path: string): Promise<Buffer> {
   return await readFile(path)
 }
 
-/** By name within the archive's one folder. @throws CliError that begins with `name` */
+/** Returns the files by name within the archive's only folder. @throws CliError that starts with `name` */
 export function readPackArchive(bytes: Buffer, name: string): Map<string, Buffer> {
   try {
     return withoutFolder(readTar(bytes))

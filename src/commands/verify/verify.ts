@@ -104,7 +104,7 @@ Examples:
 }
 
 interface KeySources extends Sources {
-  /** The keys of packs are those inside. */
+  /** Packs are verified with the keys inside. */
   readonly isInside: boolean
 }
 
@@ -144,7 +144,7 @@ async function readPresent(ctx: Context, id: string, findKeys: FindKeys): Promis
   return JSON.parse(text) as ConsentReceipt
 }
 
-/** A service's key proves no document of a profile, nor the reverse; a PEM does not state its owner. */
+/** A service key proves no document of a profile, and vice versa; a PEM does not state its owner. */
 function byRole(fromSets: FindKeys | undefined, fromPems: FindKeys | undefined): FindKeys {
   const none: FindKeys = async () => ({
     byId: new Map(),
@@ -200,7 +200,7 @@ function explainUnread(path: string, error: unknown): never {
   throw signed === null ? error : dataError((error as CliError).message, `consentctl verify ${signed}`)
 }
 
-/** Names what to verify instead of an unsigned file, or besides the list of a pack. */
+/** Names what to verify instead of an unsigned file, or in addition to the list of a pack. */
 function describeOther(path: string, { type, result }: Verdict): string {
   if (type === 'evidence_pack' && result === 'valid') return '; its files are not compared: verify the folder'
   const signed = type === null ? findSignedInstead(path) : null
@@ -225,7 +225,7 @@ export async function compareExport(manifest: string, sha256: string): Promise<s
   throw new NotValid(`is valid, but ${file} is not the export that it is for: that was changed`)
 }
 
-/** Hexadecimal; null without a file. */
+/** In hexadecimal; null without a file. */
 async function hashFile(file: string): Promise<string | null> {
   const hash = createHash('sha256')
   try {

@@ -40,7 +40,7 @@ describe.skipIf(!inject('clusterUrl'))('admin verify › after edits by a superu
     await admin.end()
   })
 
-  it('when there are no edits, finds nothing', { timeout: 300_000 }, async () => {
+  it('when there are no edits, reports nothing', { timeout: 300_000 }, async () => {
     const start = performance.now()
     const { findings, inspected } = await verified(sql)
     const seconds = (performance.now() - start) / 1000
@@ -73,7 +73,7 @@ describe.skipIf(!inject('clusterUrl'))('admin verify › after edits by a superu
     expect(done.findings.filter(({ consent_id }) => !allowed.has(consent_id))).toEqual([])
   })
 
-  it(`names ${purgedEdits} records that are edited before their purge or refuses it, and ${purgedEdits} purged ones whose state or times are turned`, {
+  it(`reports ${purgedEdits} records edited before their purge or refuses to purge them, and ${purgedEdits} purged ones whose states or times were swapped`, {
     timeout: 600_000,
   }, async () => {
     await onCopy(async tampered => {
@@ -100,7 +100,7 @@ describe.skipIf(!inject('clusterUrl'))('admin verify › after edits by a superu
     })
   })
 
-  it(`names every record whose import is turned, moved, hidden or made up, or its account if the log was rewritten too (${importedEdits} of each kind)`, {
+  it(`reports every record whose import was swapped, moved, hidden or forged, or its account if the log was rewritten too (${importedEdits} of each kind)`, {
     timeout: 600_000,
   }, async () => {
     await onCopy(async tampered => {

@@ -23,14 +23,14 @@ describe('createAccount › result', () => {
     })
   })
 
-  it('returns a key that can create records for the site at once', async () => {
+  it('returns a key that can create records for the site immediately', async () => {
     const account = await createAccount(service.sql, { email: freshEmail() })
     const body = { site_id: account.site.id, accepted: true }
     const created = await service.call('POST', root, { key: account.api_key, body })
     expect([created.status, created.body.policy_version]).toEqual([201, 1])
   })
 
-  it('shows nothing of earlier accounts', async () => {
+  it('does not reveal earlier accounts', async () => {
     const [one, other] = [
       await createAccount(service.sql, { email: freshEmail() }),
       await createAccount(service.sql, { email: freshEmail() }),
@@ -39,7 +39,7 @@ describe('createAccount › result', () => {
     expect(answer.status).toBe(404)
   })
 
-  it('stores the name of the site as given', async () => {
+  it('stores the site name unchanged', async () => {
     const site = ' Café “Ω” 🍪 '
     expect((await createAccount(service.sql, { email: freshEmail(), site })).site.name).toBe(site)
   })
@@ -59,7 +59,7 @@ describe('createAccount › password', () => {
   it.each([
     ['given', 'ﬁ correct horse Ω'],
     ['generated', undefined],
-  ])('is stored, when %s, as a PHC string of scrypt with 2^17 rounds', async (_name, password) => {
+  ])('when %s, is stored as a PHC string of scrypt with 2^17 rounds', async (_name, password) => {
     const email = freshEmail()
     const account = await createAccount(service.sql, password === undefined ? { email } : { email, password })
     const [user] = await service.sql<{ hash: string }[]>`
@@ -88,7 +88,7 @@ describe('createAccount › e-mail', () => {
   it.each<[string, (email: string) => string]>([
     ['is', email => email],
     ['is, in another case,', email => email.toUpperCase()],
-  ])('is rejected, and nothing written, when it %s that of another account', async (_name, again) => {
+  ])('is rejected without a write when it %s that of another account', async (_name, again) => {
     const email = `ada.${freshEmail()}`
     await createAccount(service.sql, { email })
     const before = await counts()
@@ -102,7 +102,7 @@ describe('createAccount › e-mail', () => {
     expect(account.user.email).toBe(email)
   })
 
-  it('belongs to one account only when ten concurrent calls use it', async () => {
+  it('is accepted for only one account when ten concurrent calls use it', async () => {
     await Promise.all(Array.from({ length: 10 }, () => service.sql`select pg_sleep(0.05)`)) // opens the pool
     for (let round = 0; round < 30; round += 1) {
       const email = freshEmail()

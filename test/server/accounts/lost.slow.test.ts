@@ -29,10 +29,10 @@ const commands: [name: string, run: (options: DatabaseOptions) => Promise<unknow
 
 const hasSessions = process.env['TEST_ENGINE'] === 'postgres'
 
-describe.skipIf(!hasSessions)('admin commands › a connection that is lost at work', () => {
+describe.skipIf(!hasSessions)('admin commands › when the connection is lost during a command', () => {
   const database = useDatabase()
 
-  it.each(commands)('is what the error of %s says, and no bug', async (_, run) => {
+  it.each(commands)('%s reports the lost connection, not a bug', async (_, run) => {
     const { sql } = database
     const { host: [name = ''] = [], port: [port = 5432] = [], user, database: db } = sql.options
     const options = { databaseUrl: `postgres://${user}@${name}:${port}/${db}` }

@@ -22,7 +22,7 @@ function user({ userId }: TestAccount) {
 }
 
 describe('resetPassword › success', () => {
-  it('accepts the given password at sign-in and no longer the old one, and does not return it', async () => {
+  it('accepts the given password at sign-in, rejects the old one, and returns neither', async () => {
     expect(await signIn(old)).toBe(201)
     const password = ' ﬁve wörds 🍪 "here" '
     expect(await resetPassword(service.sql, { email: account.email, password })).toEqual({
@@ -41,7 +41,7 @@ describe('resetPassword › success', () => {
     expect(await signIn(made.password ?? '')).toBe(401)
   })
 
-  it('finds the user by the e-mail in any case', async () => {
+  it('finds the user by e-mail in any case', async () => {
     const reset = await resetPassword(service.sql, {
       email: account.email.toUpperCase(),
       password: 'new password',
@@ -50,7 +50,7 @@ describe('resetPassword › success', () => {
     expect(await signIn('new password')).toBe(201)
   })
 
-  it('ends every session, and leaves API keys and other accounts alone', async () => {
+  it('ends every session, and does not change API keys or other accounts', async () => {
     const other = await service.newAccount({ password: old })
     const [own, theirs] = [await service.signIn(account), await service.signIn(other)]
     await resetPassword(service.sql, { email: account.email, password: 'new password' })
@@ -60,7 +60,7 @@ describe('resetPassword › success', () => {
     expect(await signIn(old, other.email)).toBe(201)
   })
 
-  it('ends the sessions of both passwords when two are set concurrently', async () => {
+  it('when two passwords are set concurrently, ends the sessions of both', async () => {
     const reset = (password: string) => resetPassword(service.sql, { email: account.email, password })
     await Promise.all([reset('password one'), reset('password two')])
     const [row] = await user(account)

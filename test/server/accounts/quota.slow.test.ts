@@ -6,7 +6,7 @@ import { useService } from '../../support/service.ts'
 
 const service = useService()
 
-it('listAccounts › has each account with its owner, its quota and what is used of it', async () => {
+it('listAccounts › returns each account with its owner, quota and usage', async () => {
   const own = await service.newAccount({ monthlyQuota: 3 })
   const unlimited = await service.newAccount()
   for (const { key } of [own, unlimited]) await service.call('GET', '/api/v1/consents', { key })
@@ -27,7 +27,7 @@ it('listAccounts › has each account with its owner, its quota and what is used
   expect(accounts.map(({ account_id }) => account_id).sort()).toEqual(accounts.map(({ account_id }) => account_id))
 })
 
-it('setQuota › is followed by a running node within two seconds, upwards, downwards and to no limit', async () => {
+it('setQuota › applies on a running node within two seconds, for a higher, a lower and no limit', async () => {
   const { key, email, accountId } = await service.newAccount({ monthlyQuota: 1 })
   const list = async () => (await service.call('GET', '/api/v1/consents', { key })).status
   expect([await list(), await list()]).toEqual([200, 429])

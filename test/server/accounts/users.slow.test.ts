@@ -31,7 +31,7 @@ const rows = async () => [
 ]
 
 describe('addUser', () => {
-  it.each(['owner', 'reader'] as const)('adds an %s, who signs in and has this role', async role => {
+  it.each(['owner', 'reader'] as const)('adds an %s, who can sign in with this role', async role => {
     const made = await add({ role, email: email.toUpperCase(), account: account.email.toUpperCase() })
     expect(made).toEqual({
       account_id: account.accountId,
@@ -67,7 +67,7 @@ describe('addUser', () => {
 })
 
 describe('listUsers', () => {
-  it('has the users of an account, oldest first, or of all', async () => {
+  it('returns the users of one account or of all, oldest first', async () => {
     await add()
     const users = await listUsers(service.sql, email)
     expect(users.map(each => [each.email, each.role])).toEqual([
@@ -80,7 +80,7 @@ describe('listUsers', () => {
 })
 
 describe('removeUser', () => {
-  it('ends the sessions of the user, who cannot sign in again', async () => {
+  it('ends the user’s sessions and rejects new sign-ins', async () => {
     await add()
     const { headers } = await signIn(email, password)
     const cookie = String(headers['set-cookie']).split(';')[0] ?? ''
@@ -94,32 +94,35 @@ describe('removeUser', () => {
   it.each([
     [undefined, [401, 401], 200],
     [true, [200, 200], 200],
-  ])('with keepKeys %s leaves these keys valid, and names those that end or go on', async (keepKeys, own, first) => {
-    await add({ role: 'owner' })
-    const session = {
-      cookie: String((await signIn(email, password)).headers['set-cookie']).replace(/;.*/, ''),
-      origin: service.url,
-    }
-    const made = [await makeKey(service, session), await makeKey(service, session, { name: 'CI' })]
-    const revoked = await makeKey(service, session)
-    await service.call('DELETE', `/api/v1/keys/${revoked.id}`, { headers: session })
-    const others = await service.signIn(account)
-    const list = async () => (await service.call('GET', '/api/v1/keys', { headers: others })).body.data
-    expect((await list()).map((key: ApiKey) => key.created_by)).toEqual([email, email, email, null])
-    expect((await listUsers(service.sql, email)).map(({ keys }) => keys)).toEqual([0, 2])
+  ])(
+    'with keepKeys %s leaves these keys valid, and lists the keys that are revoked or kept',
+    async (keepKeys, own, first) => {
+      await add({ role: 'owner' })
+      const session = {
+        cookie: String((await signIn(email, password)).headers['set-cookie']).replace(/;.*/, ''),
+        origin: service.url,
+      }
+      const made = [await makeKey(service, session), await makeKey(service, session, { name: 'CI' })]
+      const revoked = await makeKey(service, session)
+      await service.call('DELETE', `/api/v1/keys/${revoked.id}`, { headers: session })
+      const others = await service.signIn(account)
+      const list = async () => (await service.call('GET', '/api/v1/keys', { headers: others })).body.data
+      expect((await list()).map((key: ApiKey) => key.created_by)).toEqual([email, email, email, null])
+      expect((await listUsers(service.sql, email)).map(({ keys }) => keys)).toEqual([0, 2])
 
-    const names = made.map(({ id, name }) => ({ id, name }))
-    const removed = await removeUser(service.sql, { email, keepKeys })
-    expect(removed).toMatchObject({ ended_keys: keepKeys ? [] : names, kept_keys: keepKeys ? names : [] })
-    const node = await service.addNode() // which has seen no key yet
-    const use = async (key: string) => (await node.call('GET', '/api/v1/consents', { key })).status
-    expect([await use(made[0]?.key ?? ''), await use(made[1]?.key ?? '')]).toEqual(own)
-    expect(await use(account.key)).toBe(first)
-    expect((await list())[0].created_by).toBe(removed.id)
-    expect((await verified(service.sql, { account: account.accountId })).findings).toEqual([])
-  })
+      const names = made.map(({ id, name }) => ({ id, name }))
+      const removed = await removeUser(service.sql, { email, keepKeys })
+      expect(removed).toMatchObject({ ended_keys: keepKeys ? [] : names, kept_keys: keepKeys ? names : [] })
+      const node = await service.addNode() // which has seen no key yet
+      const use = async (key: string) => (await node.call('GET', '/api/v1/consents', { key })).status
+      expect([await use(made[0]?.key ?? ''), await use(made[1]?.key ?? '')]).toEqual(own)
+      expect(await use(account.key)).toBe(first)
+      expect((await list())[0].created_by).toBe(removed.id)
+      expect((await verified(service.sql, { account: account.accountId })).findings).toEqual([])
+    },
+  )
 
-  it('lets a session that is still open on another node make no key', async () => {
+  it('prevents a session still open on another node from creating a key', async () => {
     const { id } = await add({ role: 'owner' })
     await removeUser(service.sql, { email })
     const caller = { kind: 'user', id, accountId: account.accountId } as const
@@ -128,7 +131,7 @@ describe('removeUser', () => {
     )
   })
 
-  it('removes an owner beside another, and never the last one', async () => {
+  it('removes one of several owners, but never the last one', async () => {
     await add({ role: 'owner' })
     await removeUser(service.sql, { email: account.email })
     await add({ email: `x${email}` })
@@ -138,7 +141,7 @@ describe('removeUser', () => {
     expect(await rows()).toEqual(before)
   })
 
-  it('leaves one of two owners that are removed at the same time', async () => {
+  it('when two owners are removed concurrently, keeps one of them', async () => {
     await add({ role: 'owner' })
     let second: Promise<unknown> = Promise.resolve()
     await service.sql.begin(async tx => {

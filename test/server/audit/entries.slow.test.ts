@@ -65,7 +65,7 @@ const user = () => ({ kind: 'user', id: account.userId })
 const admin = { kind: 'admin', id: null }
 
 describe('entries of the administrators’ log', () => {
-  it('begin with the account as it was created', async () => {
+  it('start with the account as it was created', async () => {
     const [created] = await readChain()
     expect(created).toMatchObject({ action: 'account_created', actor: admin, before: null })
     expect(created?.target).toEqual({ kind: 'account', id: account.accountId })
@@ -78,7 +78,7 @@ describe('entries of the administrators’ log', () => {
     })
   })
 
-  it('contain only what a change made different; a change of nothing has no entry', async () => {
+  it('contain only changed values; an update without changes writes no entry', async () => {
     await service.call('PATCH', path(), { body: { name: 'Shop', policy_version: 2 }, headers: session })
     await service.call('PATCH', path(), { body: { name: 'Shop', policy_version: 2 }, headers: session })
     const [, changed, ...others] = await readChain()
@@ -160,7 +160,7 @@ describe('entries of the administrators’ log', () => {
     ])
   })
 
-  it('when changes are concurrent, form one chain in which each continues the one before', async () => {
+  it('when changes are concurrent, form one chain without forks', async () => {
     const count = 40
     await Promise.all(
       Array.from({ length: count }, (_, n) =>

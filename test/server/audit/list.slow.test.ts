@@ -32,7 +32,7 @@ async function list(query = '', key = account.key): Promise<AuditPage> {
 const versions = ({ data }: AuditPage) => data.map(({ version }) => version)
 
 describe('GET /api/v1/audit', () => {
-  it('› 200 › has every entry, newest first, with who it was and the bytes that were hashed', async () => {
+  it('› 200 › returns every entry, newest first, with its actor and the hashed bytes', async () => {
     const page = await list()
     expect(versions(page)).toEqual([6, 5, 4, 3, 2, 1])
     expect(page.next_cursor).toBeNull()
@@ -54,11 +54,11 @@ describe('GET /api/v1/audit', () => {
     ['a kind of targets', () => 'target=user', [6, 5]],
     ['a time before everything', () => 'to=2026-01-01T00:00:00Z', []],
     ['a time and an action', () => 'from=2026-01-01T00:00:00Z&action=key_created', [4]],
-  ])('› 200 › is narrowed by %s', async (_, query, expected) => {
+  ])('› 200 › filters by %s', async (_, query, expected) => {
     expect(versions(await list(query()))).toEqual(expected)
   })
 
-  it('› 200 › continues from page to page', async () => {
+  it('› 200 › paginates with a cursor', async () => {
     const found: number[] = []
     let cursor: string | null = ''
     while (cursor !== null) {
@@ -76,7 +76,7 @@ describe('GET /api/v1/audit', () => {
   })
 
   it.each(['', 'not JSON', 'null', '[1]', '{"action":"x","actor":{"kind":"user","id":"1"},"at":"then"}'])(
-    '› 200 › when an entry is unreadable (%s), names it and returns all others, with any filter',
+    '› 200 › when an entry is unreadable (%s), reports it and returns all others, with any filter',
     async document => {
       const damaged = await service.newAccount()
       const headers = await service.signIn(damaged)
@@ -93,7 +93,7 @@ describe('GET /api/v1/audit', () => {
     },
   )
 
-  it('› 200 › has no entry of an import of records, which have it in their histories', async () => {
+  it('› 200 › omits imports of records, which are in the records’ histories', async () => {
     const importer = await newImporter(service)
     const before = versions(await list('', importer.key))
     const [result] = await importer.sendAll([importer.row('1')])
@@ -122,7 +122,7 @@ it('audit list › prints the selected changes', async () => {
   expect(await run('--action', 'nothing')).toMatchObject({ code: 2 })
 })
 
-it('audit list › in a pipe, prints each change once, and its document on request', async () => {
+it('audit list › in a pipe, prints one line per change, and the full document on request', async () => {
   const env = { CONSENTCTL_BASE_URL: service.url, CONSENTCTL_API_KEY: account.key, HOME: folder.path }
   const run = (...args: string[]) => cli.run(['audit', 'list', '--action', 'site_updated', ...args], { env })
   const { stdout } = await run()

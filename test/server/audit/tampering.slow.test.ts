@@ -214,7 +214,7 @@ const rewrite: Edit = async (tx, _, account) => {
 }
 
 it.skipIf(skippedOnCitus('edits by place in a table'))(
-  `admin verify › names ${count} random edits of settings, entries and notices, and no account without`,
+  `admin verify › reports ${count} random edits of settings, entries and notices, and no unedited account`,
   { timeout: 3_600_000 },
   async () => {
     const { sql } = service

@@ -28,8 +28,8 @@ const found = async () => (await verified(sql, { account: account.accountId })).
 
 const own = () => sql`account_id = ${account.accountId}`
 
-describe('the verification of the administrators’ log', () => {
-  it('finds nothing while settings are changed, records purged and passwords set', async () => {
+describe('verification of the administrators’ log', () => {
+  it('reports no problem while settings are changed, records purged and passwords set', async () => {
     let isOver = false
     const writing = Promise.all(
       [0, 1, 2].map(async writer => {
@@ -156,7 +156,7 @@ describe('the verification of the administrators’ log', () => {
     expect(await found()).toContainEqual(expect.objectContaining(wanted))
   })
 
-  it('names an edit that the service has written over since', async () => {
+  it('reports an edit that the service has overwritten since', async () => {
     await sql`update sites set name = 'Chop' where ${own()}`
     await change({ name: 'Shop again' })
     const detail = expect.stringMatching(/^entry 6 .* contradicts the earlier name of the site /)

@@ -11,7 +11,7 @@ describe('credentials › an API key', () => {
     expect(newApiKey(newId())).toMatch(/^sk-[\dA-Za-z]{22}[\dA-Za-z]{43}[\dA-Za-z]{6}$/)
   })
 
-  it('names its account, whichever it is', () => {
+  it('names its account with every kind of credential', () => {
     const anyId = fc.bigInt({ min: 0n, max: 2n ** 128n - 1n }).map(n => idOf(n.toString(16).padStart(32, '0')))
     fc.assert(fc.property(anyId, id => accountOfApiKey(newApiKey(id)) === id))
     for (const id of ['00000000-0000-0000-0000-000000000000', 'ffffffff-ffff-ffff-ffff-ffffffffffff']) {
@@ -35,7 +35,7 @@ describe('credentials › an API key', () => {
     expect(mutants.filter(mutant => accountOfApiKey(mutant) !== null)).toEqual([])
   })
 
-  it('is rejected when characters are dropped, added or exchanged', () => {
+  it('is rejected when characters are removed, added or swapped', () => {
     const key = newApiKey(newId())
     const index = fc.nat(key.length - 1)
     const exchanged = fc.tuple(index, index).map(([a, b]) => {

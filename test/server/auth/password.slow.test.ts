@@ -13,7 +13,7 @@ function cheapHash(password: string, salt = Buffer.alloc(16, 1)): string {
 }
 
 describe('password hashes › verifyPassword', () => {
-  it('accepts the password of a hash that it made', async () => {
+  it('accepts the password for a hash that hashPassword created', async () => {
     const hash = await hashPassword('correct horse')
     expect(await verifyPassword('correct horse', hash)).toBe(true)
     expect(await verifyPassword('correct hors', hash)).toBe(false)
@@ -34,14 +34,14 @@ describe('password hashes › verifyPassword', () => {
     },
   )
 
-  it('rejects every password for a truncated hash', async () => {
+  it('when the hash is truncated, rejects every password', async () => {
     const whole = cheapHash('correct horse')
     expect(await verifyPassword('correct horse', whole.slice(0, -24))).toBe(false)
   })
 })
 
 describe('password hashes › concurrency', () => {
-  it('serves networks in turn, however many calls one of them has queued', async () => {
+  it('serves networks in turn, even if one of them has queued many calls', async () => {
     const hash = cheapHash('correct horse')
     const order: string[] = []
     const verify = async (network: string) => {
@@ -61,7 +61,7 @@ describe('password hashes › concurrency', () => {
     await Promise.all(running)
   })
 
-  it('queues a few calls and rejects those beyond at once as unavailable', async () => {
+  it('queues a few calls and rejects further ones immediately as unavailable', async () => {
     const hash = cheapHash('correct horse')
     const outcomes = await Promise.allSettled(Array.from({ length: 40 }, () => verifyPassword('correct horse', hash)))
     const right = outcomes.filter(one => one.status === 'fulfilled' && one.value)

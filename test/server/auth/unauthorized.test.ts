@@ -64,23 +64,26 @@ beforeAll(async () => {
 })
 
 describe('authentication › 401', () => {
-  it.each(strangers)('answers %s with the same bytes on every known and unknown route', async (_name, makeHeaders) => {
-    const headers = await makeHeaders()
-    for (const [method, path, body, type = 'application/json'] of requests) {
-      const sent = body === undefined ? headers : { ...headers, 'content-type': type }
-      const answer = await service.call(method, path, { headers: sent, body })
-      expect([method, path, visible(answer)]).toEqual([method, path, await reference()])
-    }
-  })
+  it.each(strangers)(
+    'responds to %s with the same bytes on every known and unknown route',
+    async (_name, makeHeaders) => {
+      const headers = await makeHeaders()
+      for (const [method, path, body, type = 'application/json'] of requests) {
+        const sent = body === undefined ? headers : { ...headers, 'content-type': type }
+        const answer = await service.call(method, path, { headers: sent, body })
+        expect([method, path, visible(answer)]).toEqual([method, path, await reference()])
+      }
+    },
+  )
 
-  it('asks for a bearer key (RFC 6750 section 3) without a reason', async () => {
+  it('requests a bearer key (RFC 6750 section 3) without giving a reason', async () => {
     const { status, headers, text } = await service.call('GET', root)
     expect(status).toBe(401)
     expect(headers['www-authenticate']).toBe('Bearer')
     expect(text).toBe('{"error":"unauthorized","message":"A valid API key or session is required."}')
   })
 
-  it('has no headers of the quota', async () => {
+  it('has no quota headers', async () => {
     const limited = await service.newAccount({ monthlyQuota: 0 })
     const answer = await service.call('GET', root, { key: newApiKey(limited.accountId) })
     expect(Object.keys(answer.headers).filter(name => name.startsWith('x-quota'))).toEqual([])
@@ -99,7 +102,7 @@ describe('authentication › 200', () => {
     expect((await service.call('GET', root, { key })).status).toBe(200)
   })
 
-  it('accepts a valid key beside other credentials', async () => {
+  it('accepts a valid key alongside other credentials', async () => {
     const headers = { 'x-site-token': 'st-nonsense', cookie: 'consent_session=nonsense' }
     expect((await service.call('GET', root, { key: account.key, headers })).status).toBe(200)
   })

@@ -56,7 +56,7 @@ async function expectInvalid(...bodies: object[]): Promise<void> {
 }
 
 describe('consent_token › update', () => {
-  it('changes the record of the visitor instead of making one, as the site', async () => {
+  it('updates the visitor’s record, as the site, instead of creating one', async () => {
     const first = await visit({ subject_id: 'maria', accepted: true, preferences: { ads: true } })
     const answer = await shop.visit({ consent_token: first.consent_token, accepted: false, preferences: {} })
     expect([answer.status, corsOf(answer)]).toEqual([201, cors.readable])
@@ -72,7 +72,7 @@ describe('consent_token › update', () => {
     expect(await shop.count()).toBe(1)
   })
 
-  it('keeps what is absent, and writes nothing for what is stored already', async () => {
+  it('keeps absent fields, and writes nothing if the values are unchanged', async () => {
     const { id, consent_token } = await visit({ accepted: true, preferences: { ads: true } })
     const same = await visit({ consent_token, preferences: { ads: true } })
     expect(same).toMatchObject({ id, accepted: true, preferences: { ads: true } })
@@ -82,7 +82,7 @@ describe('consent_token › update', () => {
     expect(await states(id)).toHaveLength(2)
   })
 
-  it('renews a consent that has ended, once, if it is given again', async () => {
+  it('when an expired consent is given again, renews it once', async () => {
     await publishNotice(service, shop, { version: 1, languages: ['en'], validFor: 'P1M' })
     const { id, consent_token } = await visit({ subject_id: 'maria', accepted: true, preferences: { ads: true } })
     await service.sql`update consents set expires_at = now() - interval '1 day' where id = ${id}`
@@ -98,7 +98,7 @@ describe('consent_token › update', () => {
     expect(Date.parse(check.body.expires_at)).toBeGreaterThan(Date.now())
   })
 
-  it('still works after the token of the site was rotated', async () => {
+  it('still works after the site’s token was rotated', async () => {
     const { id, consent_token } = await visit({ accepted: true })
     const headers = await service.signIn(shop)
     const { body } = await service.call('POST', `/api/v1/sites/${shop.siteId}/token`, { headers, body: {} })
@@ -106,14 +106,14 @@ describe('consent_token › update', () => {
     expect([answer.status, answer.body.id]).toEqual([201, id])
   })
 
-  it('stores nothing of the connection', async () => {
+  it('does not store connection data', async () => {
     const { id, consent_token } = await visit({ accepted: true })
     const before = (await shop.get(id)).body
     await shop.visit({ consent_token, accepted: false }, { 'user-agent': 'another' })
     expect((await shop.get(id)).body.user_agent).toBe(before.user_agent)
   })
 
-  it('needs two statements', async () => {
+  it('takes two statements', async () => {
     const { consent_token } = await visit({ accepted: true })
     statements = 0
     await visit({ consent_token, accepted: false })
@@ -121,8 +121,8 @@ describe('consent_token › update', () => {
   })
 })
 
-describe('consent_token › update sent again', () => {
-  it('gets the same answer, with a token that changes the record as it is now', async () => {
+describe('consent_token › repeated update', () => {
+  it('returns the same response, with a token that can update the current record', async () => {
     const { consent_token } = await visit({ accepted: true })
     const body = { consent_token, accepted: false, preferences: { ads: false } }
     const [lost, again] = [await visit(body), await visit(body)]
@@ -146,7 +146,7 @@ describe('consent_token › update sent again', () => {
     expect(await states(id)).toHaveLength(2)
   })
 
-  it('is the same with another token of the same version', async () => {
+  it('returns the same response for another token of the same version', async () => {
     const { consent_token } = await visit({ accepted: true })
     const other = (await visit({ consent_token })).consent_token
     const first = await visit({ consent_token, accepted: false })
@@ -164,7 +164,7 @@ describe('consent_token › update sent again', () => {
     expect(again).toEqual({ ...first, consent_token: expect.any(String) })
   })
 
-  it('is a conflict once the record was changed again, even back', async () => {
+  it('is a conflict once the record was changed again, even back to the same answer', async () => {
     const { id, consent_token } = await visit({ accepted: true })
     const refusal = { consent_token, accepted: false }
     const second = await visit(refusal)
@@ -175,7 +175,7 @@ describe('consent_token › update sent again', () => {
     expect(await states(id)).toHaveLength(4)
   })
 
-  it('is a conflict once the operator changed the record, even to the same', async () => {
+  it('is a conflict once the operator has changed the record, even to the same answer', async () => {
     const { id, consent_token } = await visit({ accepted: true })
     await shop.update(id, { accepted: false })
     for (const accepted of [false, true]) expect((await shop.visit({ consent_token, accepted })).status).toBe(409)
@@ -189,7 +189,7 @@ describe('consent_token › answer to another notice', () => {
   it.each([
     ['the version that the request names', { policy_version: 2 }, () => {}],
     ['the version that the site has by now', {}, () => secondPolicy()],
-  ])('makes a record of the same person under %s', async (_name, more, prepare) => {
+  ])('creates a record of the same person under %s', async (_name, more, prepare) => {
     const first = await visit({ subject_id: 'maria', consent_id: 'banner', accepted: true, preferences: { ads: true } })
     await prepare()
     const answer = { consent_token: first.consent_token, accepted: true, preferences: { maps: true } }
@@ -202,7 +202,7 @@ describe('consent_token › answer to another notice', () => {
     expect(third.id).toBe(second.id)
   })
 
-  it('rejects a token that another answer has replaced, of any version', async () => {
+  it('rejects a token of any version once another answer has replaced it', async () => {
     const first = await visit({ subject_id: 'maria', accepted: true })
     await visit({ consent_token: first.consent_token, accepted: false })
     const replay = { consent_token: first.consent_token, accepted: true, preferences: {}, policy_version: 77 }
@@ -213,33 +213,36 @@ describe('consent_token › answer to another notice', () => {
   it.each([
     ['named', { policy_version: 2, notice_locale: 'fr' }, () => {}],
     ["the site's by now", {}, () => secondPolicy()],
-  ])('withdraws the record that the visitor has if the notice is another, %s', async (_name, more, prepare) => {
-    const first = await visit({ accepted: true, notice_locale: 'de', preferences: { ads: true } })
-    await prepare()
-    const refusal = { consent_token: first.consent_token, accepted: false, ...more }
-    const [lost, again] = [await visit(refusal), await visit(refusal)]
-    expect(again).toEqual({ ...lost, consent_token: expect.any(String) })
-    expect(again).toMatchObject({ id: first.id, policy_version: 1, accepted: false, preferences: { ads: true } })
-    expect((await visit({ ...refusal, consent_token: again.consent_token })).id).toBe(first.id)
-    expect((await states(first.id)).map(([, accepted]) => accepted)).toEqual([true, false])
-    expect((await shop.get(first.id)).body.notice_locale).toBe('de')
-    expect(await shop.count()).toBe(1)
-  })
+  ])(
+    'when the notice differs (%s), a refusal withdraws the visitor’s existing record',
+    async (_name, more, prepare) => {
+      const first = await visit({ accepted: true, notice_locale: 'de', preferences: { ads: true } })
+      await prepare()
+      const refusal = { consent_token: first.consent_token, accepted: false, ...more }
+      const [lost, again] = [await visit(refusal), await visit(refusal)]
+      expect(again).toEqual({ ...lost, consent_token: expect.any(String) })
+      expect(again).toMatchObject({ id: first.id, policy_version: 1, accepted: false, preferences: { ads: true } })
+      expect((await visit({ ...refusal, consent_token: again.consent_token })).id).toBe(first.id)
+      expect((await states(first.id)).map(([, accepted]) => accepted)).toEqual([true, false])
+      expect((await shop.get(first.id)).body.notice_locale).toBe('de')
+      expect(await shop.count()).toBe(1)
+    },
+  )
 
   it.each([
     ['accepted', { preferences: { ads: true } }],
     ['preferences', { accepted: true }],
     ['accepted, preferences', {}],
-  ])('needs both of accepted and preferences, and names what is absent: %s', async (names, answer) => {
+  ])('requires both accepted and preferences, and names the missing field: %s', async (names, answer) => {
     const { consent_token } = await visit({ accepted: true, preferences: { ads: true } })
     await secondPolicy()
     const { status, body } = await shop.visit({ consent_token, ...answer })
-    const message = `${names}: must be given, because the record has another notice`
+    const message = `${names}: required, because the record has a different notice`
     expect([status, body.message]).toEqual([400, message])
     expect(await shop.count()).toBe(1)
   })
 
-  it('makes a record for a text in another language, and none without a language', async () => {
+  it('creates a record for a text in another language, and none without a language', async () => {
     const first = await visit({ accepted: true, notice_locale: 'de' })
     const answer = { accepted: true, preferences: {}, notice_locale: 'fr' }
     const second = await visit({ consent_token: first.consent_token, ...answer })
@@ -248,7 +251,7 @@ describe('consent_token › answer to another notice', () => {
     expect((await shop.get(second.id)).body.notice_locale).toBe('fr')
   })
 
-  it('still changes the old record if the request names its version', async () => {
+  it('still updates the old record if the request states its version', async () => {
     const { id, consent_token } = await visit({ accepted: true })
     await secondPolicy()
     await visit({ consent_token, accepted: true, preferences: {} })
@@ -256,7 +259,7 @@ describe('consent_token › answer to another notice', () => {
     expect(answer).toMatchObject({ id, accepted: true, preferences: { ads: true }, policy_version: 1 })
   })
 
-  it('when it is sent several times from several addresses, makes one record', async () => {
+  it('when it is sent several times from several addresses, creates one record', async () => {
     const { consent_token } = await visit({ accepted: true })
     await secondPolicy()
     const body = { consent_token, accepted: true, preferences: { ads: true } }
@@ -270,15 +273,15 @@ describe('consent_token › answer to another notice', () => {
 })
 
 describe('consent_token › 400', () => {
-  it.each(['consent_id', 'subject_id'])('names a %s that is not that of the record', async name => {
+  it.each(['consent_id', 'subject_id'])('is returned for a %s that differs from the record’s', async name => {
     const { id, consent_token } = await visit({ consent_id: 'banner', subject_id: 'maria', accepted: true })
     const answer = await shop.visit({ consent_token, [name]: 'anna', accepted: false })
-    expect([answer.status, answer.body.message]).toEqual([400, `${name}: must be that of the consent_token’s record`])
+    expect([answer.status, answer.body.message]).toEqual([400, `${name}: must match the consent_token’s record`])
     const own = { consent_id: 'banner', subject_id: 'maria' }
     expect((await visit({ consent_token, ...own, accepted: false })).id).toBe(id)
   })
 
-  it('is the same for every token that is malformed or forged, without a statement', async () => {
+  it('is identical for every malformed or forged token, and runs no statement', async () => {
     const { id, consent_token } = await visit({ accepted: true })
     const scope = { secret: consentTokenSecret, accountId: shop.accountId, siteId: shop.siteId }
     const record = { id, version: 1 }
@@ -307,7 +310,7 @@ describe('consent_token › 400', () => {
     )
   })
 
-  it('is the same for the token of another site of the account', async () => {
+  it('is identical for a token of another site of the account', async () => {
     const headers = await service.signIn(shop)
     const site = { name: 'another', allowed_origins: [origin], allow_duplicate: true }
     const { body } = await service.call('POST', '/api/v1/sites', { headers, body: site })
@@ -316,7 +319,7 @@ describe('consent_token › 400', () => {
     expect(await states(other.body.id)).toHaveLength(1)
   })
 
-  it('is the same for a deleted and a purged record; a restored one is a conflict', async () => {
+  it('is identical for a deleted and a purged record; a restored one is a conflict', async () => {
     const { id, consent_token } = await visit({ accepted: true })
     await shop.remove(id)
     await expectInvalid(
@@ -331,7 +334,7 @@ describe('consent_token › 400', () => {
     await expectInvalid({ consent_token, accepted: false })
   })
 
-  it('reports another wrong field before the token', async () => {
+  it('reports another invalid field before the token', async () => {
     const { consent_token } = await visit({ accepted: true })
     const answer = await shop.visit({ consent_token, accepted: 'no' })
     expect([answer.status, answer.body.message]).toEqual([400, 'accepted: must be true or false'])
@@ -341,7 +344,7 @@ describe('consent_token › 400', () => {
 describe('decodeConsentToken', () => {
   const scope = { secret: consentTokenSecret, accountId: newId(), siteId: newId() }
 
-  it.each([1, 2, 2 ** 31 - 1])('returns the record and version %d until 400 days have passed', version => {
+  it.each([1, 2, 2 ** 31 - 1])('returns the record and version %d for 400 days', version => {
     const record = { id: newId(), version }
     const now = new Date('2026-11-23T12:00:00.000Z')
     const token = encodeConsentToken(scope, record, now)
@@ -350,7 +353,7 @@ describe('decodeConsentToken', () => {
     expect([decodeAt(400 * dayMs), decodeAt(1e6 * dayMs)]).toEqual([null, null])
   })
 
-  it('returns null for any other text', () => {
+  it('returns null for malformed text', () => {
     const texts = [
       fc.string({ unit: 'binary' }),
       fc.base64String({ minLength: 56, maxLength: 64 }),

@@ -22,7 +22,7 @@ function preflight(url: string, method: string, headers: Record<string, string> 
 }
 
 describe('CORS › preflight', () => {
-  it('allows POST with its two headers, for a day, and no credentials', async () => {
+  it('allows POST with its two headers for a day, without credentials', async () => {
     const answer = await preflight(path, 'POST')
     expect([answer.status, answer.text]).toEqual([204, ''])
     expect(corsOf(answer)).toEqual([
@@ -38,7 +38,7 @@ describe('CORS › preflight', () => {
     ['another method', { 'access-control-request-method': 'DELETE' }],
     ['another header', { 'access-control-request-headers': 'authorization' }],
     ['a token, which browsers do not send here', { 'x-site-token': 'st-nonsense' }],
-  ])('is the same for %s', async (_name, headers) => {
+  ])('is identical for %s', async (_name, headers) => {
     const reference = await preflight(path, 'POST')
     const answer = await preflight(path, 'POST', headers)
     expect([answer.status, corsOf(answer)]).toEqual([204, corsOf(reference)])

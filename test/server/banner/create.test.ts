@@ -67,7 +67,7 @@ describe('POST /api/v1/public/consent › 201', () => {
     ['none', {}, null],
     ['one too long, cut', { 'user-agent': 'x'.repeat(1025) }, 'x'.repeat(1024)],
     ['one in Latin-1', { 'user-agent': Buffer.from('Käse', 'latin1').toString('latin1') }, 'Käse'],
-  ])('stores of the user agent %s', async (_name, headers, expected) => {
+  ])('stores the user agent: %s', async (_name, headers, expected) => {
     const { body } = await shop.visit({}, headers)
     expect((await shop.get(body.id)).body.user_agent).toBe(expected)
   })
@@ -83,13 +83,13 @@ describe('POST /api/v1/public/consent › 201', () => {
     ['a bad API key', async () => bearer('sk-nonsense')],
     ['another scheme', async () => ({ authorization: 'Basic eDp4' })],
     ['a cookie', async () => ({ cookie: 'consent_session=nonsense; __Host-consent_session=x' })],
-  ])('uses the token and ignores %s beside it', async (_name, makeHeaders) => {
+  ])('uses the token and ignores %s', async (_name, makeHeaders) => {
     const { status, body } = await shop.visit({}, await makeHeaders())
     expect(status).toBe(201)
     expect((await shop.history(body.id)).body.data[0].actor_id).toBe(shop.siteId)
   })
 
-  it('takes no unit of the quota and needs none', async () => {
+  it('takes no quota unit, and works when the quota is used up', async () => {
     const { sql } = service
     await sql`update accounts set monthly_quota = 0 where account_id = ${shop.accountId}`
     const answer = await shop.visit({}, bearer(shop.key))
@@ -150,7 +150,7 @@ describe('POST /api/v1/public/consent › 401', () => {
   })
 
   it.each(strangers)(
-    'returns the same bytes for %s, even if something else is wrong too',
+    'returns the same bytes for %s, even if something else is invalid too',
     async (_name, makeHeaders) => {
       const headers = makeHeaders()
       const bodies = [{}, '{', { site_id: 1 }, 'x'.repeat(20_000), undefined]
@@ -163,7 +163,7 @@ describe('POST /api/v1/public/consent › 401', () => {
     },
   )
 
-  it('is returned for a missing token and readable by no page', () => {
+  it('is returned for a missing token and not readable by any page', () => {
     expect(reference.status).toBe(401)
     expect(reference.text).toBe('{"error":"unauthorized","message":"A valid site token is required."}')
     expect(corsOf(reference)).toEqual(cors.hidden)
@@ -184,13 +184,13 @@ describe('POST /api/v1/public/consent › 403', () => {
     'null',
     '',
     '*',
-  ])('is returned to a page of the origin %j, which may not read it', async other => {
+  ])('is returned to a page of the origin %j, which cannot read it', async other => {
     const answer = await shop.visit({ accepted: true }, { origin: other })
     await expectRefused(shop, answer, [403, 'forbidden'])
     expect(corsOf(answer)).toEqual(cors.hidden)
   })
 
-  it('comes before the body is checked', async () => {
+  it('is returned before the body is validated', async () => {
     const headers = { origin: 'https://evil.example', 'content-type': 'text/plain' }
     for (const body of ['{', 'x'.repeat(20_000)]) expect((await shop.visit(body, headers)).status).toBe(403)
   })
@@ -219,7 +219,7 @@ describe('POST /api/v1/public/consent › 404 and 405', () => {
   })
 
   it.each([`${path}/`, `${path}/${newId()}`, `${path}s`, '/api/v1/public'])(
-    'responds 404 for %s, with a token too',
+    'responds 404 for %s, even with a token',
     async other => {
       const headers = { 'x-site-token': shop.siteToken }
       expect((await service.call('POST', other, { headers, body: {} })).status).toBe(401)
@@ -229,7 +229,7 @@ describe('POST /api/v1/public/consent › 404 and 405', () => {
 })
 
 describe('POST /api/v1/public/consent › 413', () => {
-  it('is returned for a body of more than 16 KiB and readable by the page', async () => {
+  it('is returned for a body over 16 KiB and readable by the page', async () => {
     const answer = await shop.visit('{}'.padEnd(16 * 1024 + 1))
     await expectRefused(shop, answer, [413, 'payload_too_large'])
     expect(corsOf(answer)).toEqual(cors.readable)

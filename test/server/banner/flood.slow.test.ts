@@ -34,7 +34,7 @@ describe.runIf(hasSessions)('floods of the public flow › 503', () => {
     ['visits', 'consents', () => ({}), 201, cors.readable],
     ['made-up tokens', 'site_tokens', madeUp, 401, cors.hidden],
   ] as const)(
-    'is returned to %s without a slot, at once or after a second',
+    'is returned to %s without a slot, immediately or after a second',
     async (_name, table, headers, answered, readable) => {
       const visitAll = (of: Shop) => {
         const start = performance.now()

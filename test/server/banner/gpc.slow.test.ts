@@ -46,7 +46,7 @@ describe('Sec-GPC', () => {
     expect(await problems()).toEqual([])
   })
 
-  it('writes an entry when nothing else changes', async () => {
+  it('writes an entry even if nothing else changes', async () => {
     const first = await visit({ accepted: true }, {})
     const body = { consent_token: first.consent_token, accepted: true }
     await visit(body, gpc)
@@ -55,7 +55,7 @@ describe('Sec-GPC', () => {
     expect(await observed(first.id)).toEqual([true, undefined, true])
   })
 
-  it('is kept by a deletion and a restore, and removed by an update of the operator', async () => {
+  it('is kept by a deletion and a restore, and removed by an operator’s update', async () => {
     const { id } = await visit({ accepted: true }, gpc)
     await shop.remove(id)
     await shop.restore(id)
@@ -65,7 +65,7 @@ describe('Sec-GPC', () => {
     expect(await problems()).toEqual([])
   })
 
-  it('stays after a purge, and in the history that verifies then', async () => {
+  it('is kept after a purge, and the history still verifies', async () => {
     const { id } = await visit({ subject_id: 'maria', accepted: true }, gpc)
     await shop.remove(id)
     await purgeNow(service.sql)
@@ -93,7 +93,7 @@ describe('Sec-GPC', () => {
     ['removed from the record', 'consents', null],
     ['removed from the entry', 'consent_history', null],
     ['denied by the entry', 'consent_history', false],
-  ])('is reported by a verification when it is %s', async (_name, table, value) => {
+  ])('is reported by verification when it is %s', async (_name, table, value) => {
     const { id } = await visit({ accepted: true }, gpc)
     expect(await problems()).toEqual([])
     const { sql } = service

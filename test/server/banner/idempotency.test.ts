@@ -13,7 +13,7 @@ beforeEach(async () => {
 const body = { subject_id: 'maria', accepted: true, preferences: { ads: true }, idempotency_key: randomUUID() }
 
 describe('POST /api/v1/public/consent › idempotency_key', () => {
-  it('replays the first answer, with a token that changes the record', async () => {
+  it('replays the first response, with a token that can change the record', async () => {
     const first = await shop.visit(body)
     const again = await shop.visit(body)
     expect([first.status, again.status, again.body.id]).toEqual([201, 201, first.body.id])
@@ -29,19 +29,19 @@ describe('POST /api/v1/public/consent › idempotency_key', () => {
     expect(await shop.count()).toBe(1)
   })
 
-  it('can be used after a request whose token was rejected', async () => {
+  it('can be reused after a request whose token was rejected', async () => {
     const consent_token = `ct-${'A'.repeat(60)}`
     expect((await shop.visit({ ...body, consent_token })).status).toBe(400)
     expect((await shop.visit(body)).status).toBe(201)
   })
 
-  it('answers 409 to another body', async () => {
+  it('returns 409 for a different body', async () => {
     await shop.visit(body)
     expect((await shop.visit({ ...body, accepted: false })).status).toBe(409)
     expect(await shop.count()).toBe(1)
   })
 
-  it('is separate from a key of the API with the same text', async () => {
+  it('is separate from an Idempotency-Key of the API with the same text', async () => {
     const { idempotency_key, ...draft } = body
     const own = await shop.post({ ...draft, site_id: shop.siteId }, { 'idempotency-key': idempotency_key })
     expect([own.status, (await shop.visit(body)).status]).toEqual([201, 201])

@@ -78,11 +78,11 @@ describe('rate limits of the public flow › 429 for an address', () => {
       ['9.9.9.1', '9.9.9.2', '9.9.9.3', '9.9.9.4'].map(ip => `${ip}, 81.3.0.3`),
       429,
     ],
-  ])('is returned for the fourth of four %s', async (_name, addresses, last) => {
+  ])('responds to four visits from %s', async (_name, addresses, last) => {
     expect(statuses(await visits(shop, ...from(...addresses)))).toEqual([201, 201, 201, last])
   })
 
-  it('counts by node and visitor, without preflights and the private API', async () => {
+  it('counts per node and visitor, without preflights and the private API', async () => {
     const headers = { 'x-forwarded-for': newAddress() }
     for (let index = 0; index < 5; index += 1) {
       expect((await service.call('OPTIONS', path, { headers })).status).toBe(204)
@@ -93,10 +93,10 @@ describe('rate limits of the public flow › 429 for an address', () => {
   })
 })
 
-describe('rate limits of the public flow › 429 for an address that no trusted proxy vouches for', () => {
+describe('rate limits of the public flow › 429 for an address without a trusted proxy', () => {
   useShop({ address: { max: 3, seconds: 60 }, site: unlimited }, [])
 
-  it('ignores headers of the client', async () => {
+  it('ignores headers sent by the client', async () => {
     const answers = await visits(shop, {}, {}, {}, {})
     expect(statuses(answers)).toEqual([201, 201, 201, 429])
   })
@@ -114,7 +114,7 @@ describe('rate limits of the public flow › 429 for a site', () => {
     expect(statuses(await visits(await newShop(service), {}))).toEqual([201])
   })
 
-  it('counts each of its tokens', async () => {
+  it('counts all tokens of the site together', async () => {
     const token = newSiteToken(shop.accountId, shop.siteId)
     const { sql } = service
     await sql`update site_tokens set expires_at = now() + interval '1 hour' where site_id = ${shop.siteId}`
@@ -125,7 +125,7 @@ describe('rate limits of the public flow › 429 for a site', () => {
     expect(statuses(await visits(shop, {}, next, next, next, {}))).toEqual([201, 201, 201, 429, 429])
   })
 
-  it('does not count requests that no page of the site sent', async () => {
+  it('does not count requests from other origins', async () => {
     const wrong = { 'x-site-token': newSiteToken(shop.accountId, shop.siteId) }
     const refused = { origin: 'https://evil.example' }
     const answers = await visits(shop, wrong, refused, wrong, refused, {}, {}, {}, {})
@@ -133,7 +133,7 @@ describe('rate limits of the public flow › 429 for a site', () => {
   })
 })
 
-describe('rate limits of the public flow › after the time that Retry-After says', () => {
+describe('rate limits of the public flow › after Retry-After', () => {
   useShop({ address: { max: 1, seconds: 1 }, site: unlimited })
 
   it('accepts visits again', async () => {

@@ -35,7 +35,7 @@ async function post(body: object | string): Promise<ServiceResponse> {
 }
 
 describe('consent_token › concurrent changes by one token', { timeout: 60_000 + 6000 * rounds }, () => {
-  it('on two nodes: one of the answers is recorded, and the same answer gets it too', async () => {
+  it('on two nodes: records one of the answers, and returns success for the same answer too', async () => {
     for (let round = 0; round < rounds; round += 1) {
       const { body: first } = await post({ accepted: true })
       const tabs = Array.from({ length: 8 }, (_, index) => ({ ads: index % 2 === 0 }))
@@ -49,7 +49,7 @@ describe('consent_token › concurrent changes by one token', { timeout: 60_000 
     }
   })
 
-  it('beside the operator: the record has exactly the entries that were answered with success', async () => {
+  it('alongside operator changes: the record has exactly the entries of successful responses', async () => {
     for (let round = 0; round < rounds; round += 1) {
       const { body: first } = await post({ accepted: true })
       const [visit, update, deletion] = await Promise.all([
@@ -67,7 +67,7 @@ describe('consent_token › concurrent changes by one token', { timeout: 60_000 
   })
 })
 
-it('consent_token › is neither in the log nor in an error', async () => {
+it('consent_token › never appears in the log or an error', async () => {
   const { consent_token } = (await post({ accepted: true })).body
   for (const body of [{ consent_token, accepted: false }, { consent_token, accepted: 1 }, `{"${consent_token}`]) {
     const answer = await post(body)

@@ -71,7 +71,7 @@ describe('readConnection › trusted proxy', () => {
     expect(await proxied({ 'x-forwarded-for': forwarded })).toEqual(nothing)
   })
 
-  it.each(['', ' ', ',', ' , '])('counts as the visitor when X-Forwarded-For is %j', async forwarded => {
+  it.each(['', ' ', ',', ' , '])('uses the address of the connection when X-Forwarded-For is %j', async forwarded => {
     expect(await proxied({ 'x-forwarded-for': forwarded })).toEqual({ ...nothing, network: '127.0.0.0/24' })
   })
 
@@ -86,16 +86,16 @@ describe('readConnection › trusted proxy', () => {
     ['nothing', { 'cf-ipcountry': '' }, 'FR', null],
     ['two countries', { 'cf-ipcountry': 'DE, NL' }, 'FR', null],
     ['headers that are not configured', { 'x-vercel-ip-country': 'DE' }, 'FR', null],
-  ])('prefers its place to that of the address: %s', async (_name, headers, country, region) => {
+  ])('prefers the country and region sent by the proxy: %s', async (_name, headers, country, region) => {
     const kept = await proxied({ 'x-forwarded-for': french, ...headers })
     expect(kept).toEqual({ country, region, network: '81.255.1.0/24' })
   })
 })
 
-describe('readConnection › trusted proxy without places, with raw addresses', () => {
+describe('readConnection › trusted proxy without country headers, with raw addresses', () => {
   const proxied = useShop({ config: { trustProxy: ['127.0.0.1'], ipStorage: 'raw' } })
 
-  it("stores and looks up the visitor's address alone", async () => {
+  it("stores and looks up only the visitor's address", async () => {
     const headers = { 'x-forwarded-for': french, 'cf-ipcountry': 'DE', 'cf-region-code': 'BY' }
     expect(await proxied(headers)).toEqual({ country: 'FR', region: null, network: `${french}/32` })
   })

@@ -50,7 +50,7 @@ async function lead(subject: string): Promise<{ at: string; records: Consent[] }
   return steps
 }
 
-it('list --at shows, of every moment, what a list showed then, and get --at each of its records', async () => {
+it('list --at returns what a list returned at each moment, and get --at each of its records', async () => {
   const steps = await lead('maria@example.com')
   for (const [index, { at, records }] of steps.entries()) {
     const before = new Date(Date.parse(at) - 1).toISOString()
@@ -65,7 +65,7 @@ it('list --at shows, of every moment, what a list showed then, and get --at each
   }
 })
 
-it('returns every state of a deleted record at its time, and after its end only on request', async () => {
+it('returns every state of a deleted record at its time, and after its deletion only on request', async () => {
   const { id } = await run<Consent>('create', '--subject', 'jo', '--accepted')
   await run('update', id, '--refused')
   const removed = await run<Consent>('rm', id, '--yes')
@@ -84,7 +84,7 @@ it('returns every state of a deleted record at its time, and after its end only 
   })
 })
 
-it('when the record was purged, shows what is left, says what is gone, and shows no preferences', async () => {
+it('when the record was purged, shows what is left, says what is missing, and shows no preferences', async () => {
   const { id } = await run<Consent>('create', '--subject', 'li', '--accepted', '--pref', 'mail=true')
   const changed = await run<Consent>('update', id, '--refused')
   await delay(5)
@@ -100,6 +100,6 @@ it('when the record was purged, shows what is left, says what is gone, and shows
     preferences: null,
     word: 'service',
   })
-  expect(stderr).toContain('its preferences, and whose it was, are gone')
+  expect(stderr).toContain('its preferences and its subject are gone')
   expect(await run('list', '--subject', 'li', '--at', changed.updated_at ?? '')).toEqual([])
 })

@@ -37,7 +37,7 @@ async function used({ accountId }: TestAccount): Promise<number> {
 }
 
 describe('POST /api/v1/consents/batch › 200', () => {
-  it('answers each row as a single create would', async () => {
+  it('returns for each row what a single create would return', async () => {
     const rows = [
       row({ subject_id: 'a"\\,{}\n', accepted: true, preferences: { b: [1.5, 'é"\\'], a: null } }),
       row({ acepted: true }),
@@ -70,7 +70,7 @@ describe('POST /api/v1/consents/batch › 200', () => {
     }
   })
 
-  it('creates a thousand records in the order of their rows, whose hash chains and log verify', async () => {
+  it('creates a thousand records in row order, and their hash chains and log verify', async () => {
     const other = await newOwner(service)
     const labels = Array.from({ length: 1000 }, (_, index) => `row ${index}`)
     const { results } = await batch(
@@ -103,7 +103,7 @@ describe('POST /api/v1/consents/batch › Prefer: return=minimal', () => {
     return { applied: answer.headers['preference-applied'], results: answer.body.results as Outcome[] }
   }
 
-  it('answers created and replayed rows with the id alone, and failed rows in full', async () => {
+  it('returns only the id of created and replayed rows, and failed rows in full', async () => {
     const [made, refused] = [row({ idempotency_key: 'minimal' }), row({ site_id: unknownId })]
     const { applied, results } = await prefer('return=minimal', [made, refused, made])
     const [{ consent }] = results as [Outcome]
@@ -136,7 +136,7 @@ describe('POST /api/v1/consents/batch › Prefer: return=minimal', () => {
 })
 
 describe('POST /api/v1/consents/batch › idempotency_key', () => {
-  it('replays the first answer of a batch or a single create, any number of times', async () => {
+  it('replays the first response of a batch or a single create, any number of times', async () => {
     const [one, two] = [row({ subject_id: 'one' }), row({ subject_id: 'two' })]
     const single = await owner.post(one, { 'idempotency-key': 'of both' })
     const first = await batch([
@@ -155,7 +155,7 @@ describe('POST /api/v1/consents/batch › idempotency_key', () => {
     expect([later.body, later.headers['idempotent-replayed']]).toEqual([rest.consent, 'true'])
   })
 
-  it('answers 409 to another body, in the same batch and in a later one', async () => {
+  it('returns 409 for a different body, in the same batch and in a later one', async () => {
     const { results } = await batch([row({ idempotency_key: 'k' }), row({ idempotency_key: 'k', accepted: true })])
     expect(statuses(results)).toEqual([201, 409])
     const next = await batch([row({ idempotency_key: 'k', accepted: true }), row({ idempotency_key: 'k' })])
@@ -163,7 +163,7 @@ describe('POST /api/v1/consents/batch › idempotency_key', () => {
     expect(next.results[1]).toMatchObject({ replayed: true, consent: results[0]?.consent })
   })
 
-  it('can be used again after 24 hours, and after a row that failed', async () => {
+  it('can be reused after 24 hours, and after a failed row', async () => {
     const { results } = await batch([
       row({ idempotency_key: 'free', accepted: 1 }),
       row({ idempotency_key: 'free', site_id: unknownId }),
@@ -176,7 +176,7 @@ describe('POST /api/v1/consents/batch › idempotency_key', () => {
   })
 
   it.each([[''], ['k'.repeat(256)], ['caf\u00e9'], ['tab\there'], [null], [1]])(
-    'answers 400 to the key %j',
+    'returns 400 for the key %j',
     async key => {
       const { results } = await batch([row({ idempotency_key: key })])
       expect(results[0]).toMatchObject({ status: 400, error: { error: 'invalid_request' } })
@@ -206,7 +206,7 @@ describe('POST /api/v1/consents/batch › 400', () => {
       headers: { 'idempotency-key': key },
       body: { records: [row({ idempotency_key: 'of the row' })] },
     })
-    expectRefused(answer, 'each row of which may have its own idempotency_key')
+    expectRefused(answer, 'give each row an idempotency_key instead')
     expect(await countOf(owner)).toBe(before)
   })
 })
@@ -220,7 +220,7 @@ describe('POST /api/v1/consents/batch › 413', () => {
 })
 
 describe('POST /api/v1/consents/batch › quota', () => {
-  it('spends one unit for each row, and answers 429 to the rows without a unit', async () => {
+  it('spends one unit per row, and returns 429 for rows without a unit', async () => {
     const poor = await service.newAccount({ monthlyQuota: 10 })
     const good = { site_id: poor.siteId }
     const first = await batch([good, { site_id: unknownId }, {}, good, good, good], poor)
@@ -246,7 +246,7 @@ describe('POST /api/v1/consents/batch › quota', () => {
     expect([await countOf(poor), await used(poor)]).toEqual([500, 500])
   })
 
-  it('gets every unit back when a batch fails with a server error', async () => {
+  it('returns every unit when a batch fails with a server error', async () => {
     const poor = await service.newAccount({ monthlyQuota: 100 })
     await service.sql`alter table consents rename to consents_away`
     const { answer } = await batch(Array(60).fill({ site_id: poor.siteId }), poor)

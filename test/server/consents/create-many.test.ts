@@ -73,7 +73,7 @@ async function withPoison(work: () => Promise<void>): Promise<void> {
   }
 }
 
-describe('createConsent › calls in one turn of the event loop', () => {
+describe('createConsent › calls in one tick', () => {
   it('run as one statement for keyed and one for unkeyed creates, and each gets its own result', async () => {
     const { deps, statements } = newDeps()
     const caller = callerOf(owner)
@@ -105,7 +105,7 @@ describe('createConsent › calls in one turn of the event loop', () => {
     expect(await Promise.all(['a', 'b', 'c', 'd', 'e'].map(countRecords))).toEqual([1, 1, 0, 0, 1])
   })
 
-  it('run as one statement for each caller, who is named in the history', async () => {
+  it('run as one statement per caller, with the caller in the history', async () => {
     const { deps, statements } = newDeps()
     await readPolicies(deps, owner.accountId, [owner.siteId])
     await findPublished(deps, owner.accountId, [{ siteId: owner.siteId, version: 1 }])
@@ -125,7 +125,7 @@ describe('createConsent › calls in one turn of the event loop', () => {
     }
   })
 
-  it('use the current policy version of the site when the cached one is outdated', async () => {
+  it('use the site’s current policy version when the cached one is outdated', async () => {
     const other = await newOwner(service)
     const { deps } = newDeps()
     const create = (fields: object = {}, key: string | null = null) =>
@@ -140,7 +140,7 @@ describe('createConsent › calls in one turn of the event loop', () => {
   })
 
   it.skipIf(hasNoTriggers)(
-    'all succeed but the rejected one when the cached policy version is outdated, too',
+    'all succeed except the rejected one, even when the cached policy version is outdated',
     async () => {
       const other = await newOwner(service)
       const { deps } = newDeps()
@@ -158,10 +158,10 @@ describe('createConsent › calls in one turn of the event loop', () => {
   )
 })
 
-describe('createMany › the first answers to used keys cannot be read', () => {
+describe('createMany › the first responses of used keys cannot be read', () => {
   const failing = 'k.body_hash, c.id'
 
-  it('returns the error of the used key alone, and writes nothing twice, when another record was written', async () => {
+  it('when another record was written, returns an error only for the used key and writes nothing twice', async () => {
     const body = draft({ subject_id: 'used' })
     const used = { draft: body, claim: claimKey('of trouble', body) }
     await createMany(newDeps().deps, callerOf(owner), indexed(used))
@@ -171,7 +171,7 @@ describe('createMany › the first answers to used keys cannot be read', () => {
     expect(await countRecords('calm')).toBe(1)
   })
 
-  it('throws when nothing was written', async () => {
+  it('when nothing was written, throws', async () => {
     const item = { draft: draft(), claim: claimKey('repeated', draft()) }
     await createMany(newDeps().deps, callerOf(owner), indexed(item))
     const created = createMany(newDeps(failing).deps, callerOf(owner), indexed(item, item))
@@ -179,7 +179,7 @@ describe('createMany › the first answers to used keys cannot be read', () => {
   })
 })
 
-describe('getConsent › calls in one turn of the event loop', () => {
+describe('getConsent › calls in one tick', () => {
   it('run as one statement, and each gets its own result', async () => {
     const { deps, statements } = newDeps()
     const caller = callerOf(owner)
@@ -200,7 +200,7 @@ describe('getConsent › calls in one turn of the event loop', () => {
     expect(both).toMatchObject([expect.stringContaining(gone.id), { code: 'not_found' }])
   })
 
-  it('run as one statement for each account, and no account reads the records of another', async () => {
+  it('run as one statement per account, and no account reads the records of another', async () => {
     const { deps, statements } = newDeps()
     const stranger = await newOwner(service)
     const [own, foreign] = [await owner.create(), await stranger.create()]

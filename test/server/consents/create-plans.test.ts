@@ -53,7 +53,7 @@ describe.skipIf(hasPlansElsewhere).each(['force_custom_plan', 'force_generic_pla
 describe.skipIf(hasPlansElsewhere).each(['force_custom_plan', 'force_generic_plan'])(
   'findFirstAnswers › plan with %s',
   mode => {
-    it('reads a number of rows proportional to the keys, and not to the records', async () => {
+    it('reads a number of rows proportional to the keys, not to the records', async () => {
       const asked = 50
       const plan = await planning(database.sql, mode, async tx => {
         await forceNestedLoops(tx)
@@ -76,7 +76,7 @@ describe.skipIf(hasPlansElsewhere).each(['force_custom_plan', 'force_generic_pla
 describe.skipIf(hasPlansElsewhere).each(['force_custom_plan', 'force_generic_plan'])(
   'findLooseOrigins, listVersions › plan with %s',
   mode => {
-    it('read a number of rows proportional to the page, of an account that is newer than the statistics', async () => {
+    it('when the account is newer than the statistics, read a number of rows proportional to the page', async () => {
       const plans = await planning(database.sql, mode, async tx => {
         await insertImported(tx, account)
         await tx`analyze consents, origins`

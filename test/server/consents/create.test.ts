@@ -19,7 +19,7 @@ async function networkOf(id: string): Promise<string | null> {
 }
 
 describe('POST /api/v1/consents › 201', () => {
-  it('answers with exactly the fields of a record, with defaults for omitted and null for unknown ones', async () => {
+  it('returns exactly the fields of a record, with defaults for omitted fields and null for unknown ones', async () => {
     const answer = await owner.post({ site_id: owner.siteId })
     expect(answer.status).toBe(201)
     expect(answer.headers['content-type']).toBe('application/json; charset=utf-8')
@@ -42,7 +42,7 @@ describe('POST /api/v1/consents › 201', () => {
     })
   })
 
-  it('sets created_at to the millisecond in the id, which is that of the request', async () => {
+  it('sets created_at to the millisecond in the id, which is the time of the request', async () => {
     const before = Date.now()
     const { id, created_at } = await owner.create()
     expect(Number.parseInt(id.replace('-', '').slice(0, 12), 16)).toBe(Date.parse(created_at))
@@ -50,7 +50,7 @@ describe('POST /api/v1/consents › 201', () => {
     expect(Date.parse(created_at)).toBeLessThanOrEqual(Date.now())
   })
 
-  it("uses the site's current policy version when the body has none", async () => {
+  it("uses the site's current policy version if the body has none", async () => {
     const other = await newOwner(service)
     await service.sql`update sites set policy_version = 7 where id = ${other.siteId}`
     expect(await other.create()).toMatchObject({ policy_version: 7 })
@@ -71,7 +71,7 @@ describe('POST /api/v1/consents › 201', () => {
     expect((await owner.remove(id)).body.notice_locale).toBe('de-AT')
   })
 
-  it('creates two records for two equal bodies with one consent_id', async () => {
+  it('creates two records for two identical bodies with one consent_id', async () => {
     const body = { consent_id: 'banner', subject_id: 'one' }
     expect((await owner.create(body)).id).not.toBe((await owner.create(body)).id)
   })
@@ -109,13 +109,13 @@ describe('POST /api/v1/consents › 400', () => {
   const refuse = async (fields: object, named: string) =>
     expectRefused(await refused.post({ site_id: refused.siteId, ...fields }), named)
 
-  it.each(bodies.fieldsBeyondLimits)('names %s when its value is out of bounds', async (field, value) => {
+  it.each(bodies.fieldsBeyondLimits)('names %s when its value is out of range', async (field, value) => {
     await refuse({ [field]: value }, field)
   })
 
   it.each(bodies.noAddresses)('rejects %j as an address', address => refuse({ ip_address: address }, 'ip_address'))
 
-  it('accepts only IP addresses, and answers 400 and never 500 to any other text', async () => {
+  it('accepts only IP addresses, and returns 400, never 500, for any other text', async () => {
     const part = fc.constantFrom(...'0 1 255 256 ffff :: : . / [ ] # @ -'.split(' '), ' ', '\t')
     const made = fc.array(part, { maxLength: 12 }).map(parts => parts.join(''))
     const address = fc.oneof(made, fc.ipV4(), fc.ipV6())

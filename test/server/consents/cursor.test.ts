@@ -16,7 +16,7 @@ const cursor = encodeCursor(scope, id)
 const refused = expect.objectContaining({ name: 'Failure', code: 'invalid_request' })
 
 describe('a cursor', () => {
-  it('leads back to the id it was made of, and is safe in a URL', () => {
+  it('decodes to the id it was created from, and is safe in a URL', () => {
     const ids = fc.bigInt({ min: 0n, max: 2n ** 128n - 1n }).map(n => idOf(n.toString(16).padStart(32, '0')))
     fc.assert(
       fc.property(ids, one => {
@@ -27,12 +27,12 @@ describe('a cursor', () => {
     )
   })
 
-  it('does not mind the order in which the filters were given', () => {
+  it('does not depend on the order of the filters', () => {
     const { site_id, accepted, from } = scope.filters
     expect(decodeCursor({ ...scope, filters: { from, accepted, site_id } }, cursor)).toBe(id)
   })
 
-  it('does not show the account or the filters', () => {
+  it('does not reveal the account or the filters', () => {
     const text = Buffer.from(cursor, 'base64url').toString('hex')
     for (const part of [scope.accountId, String(scope.filters['site_id'])]) {
       expect(text).not.toContain(part.replaceAll('-', ''))
@@ -40,7 +40,7 @@ describe('a cursor', () => {
   })
 })
 
-describe('is refused', () => {
+describe('is rejected', () => {
   it.each<[string, Partial<CursorScope>]>([
     ['for another account', { accountId: newId() }],
     ['with another secret', { secret: Buffer.alloc(32, 2) }],
@@ -67,7 +67,7 @@ describe('is refused', () => {
     expect(() => decodeCursor(scope, text)).toThrow(refused)
   })
 
-  it('after a change of any one bit, or of any one character to any other', () => {
+  it('when any one bit is flipped, or any one character replaced', () => {
     const bytes = Buffer.from(cursor, 'base64url')
     for (let bit = 0; bit < bytes.length * 8; bit += 1) {
       const changed = Buffer.from(bytes)

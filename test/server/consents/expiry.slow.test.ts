@@ -27,7 +27,7 @@ const count = (query: Record<string, string>) =>
 const subjects = (body: { data: { subject_id: string }[] }) => body.data.map(({ subject_id }) => subject_id)
 
 describe('GET /api/v1/consents?expiry', () => {
-  it('lists live accepted records that end within the time, soonest first, and those that have ended', async () => {
+  it('lists live accepted records that expire within the period, soonest first, and expired ones', async () => {
     for (const days of [20, 10, -1, -2, 40]) await createEnding(days, { subject_id: `${days}` })
     await createEnding(null)
     await owner.remove(await createEnding(5, { subject_id: 'deleted' }))
@@ -39,7 +39,7 @@ describe('GET /api/v1/consents?expiry', () => {
     expect((await owner.list()).body.data.filter((record: object) => 'expires_at' in record)).toEqual([])
   })
 
-  it('pages without loss or repetition through records that end at one instant', async () => {
+  it('pages through records with the same expiry without skipping or repeating any', async () => {
     const own = await newOwner(service)
     for (let index = 0; index < 7; index += 1) await own.create({ accepted: true })
     await service.sql`update consents set expires_at = ${inDays(3)} where account_id = ${own.accountId}`
@@ -57,7 +57,7 @@ describe('GET /api/v1/consents?expiry', () => {
     expect((await own.list({ cursor: body.next_cursor })).status, 'of another list').toBe(400)
   })
 
-  it('counts as many as it lists', async () => {
+  it('returns the same count as the list', async () => {
     for (const query of [{ expiry: 'P30D' }, { expiry: 'expired' }, { expiry: 'P7W', site_id: owner.siteId }]) {
       const listed = (await owner.list(query)).body.data.length
       const { body } = await count(query)
@@ -67,12 +67,12 @@ describe('GET /api/v1/consents?expiry', () => {
     expect((await count({ expiry: 'P101Y' })).status).toBe(400)
   })
 
-  it('answers 400 with another filter than the site', async () => {
+  it('returns 400 with any filter other than the site', async () => {
     for (const other of [{ subject_id: 'x' }, { accepted: 'true' }, { from: inDays(-1).toISOString() }]) {
       const { status, body } = await owner.list({ expiry: 'expired', ...other })
       expect([status, body.message]).toEqual([
         400,
-        `expiry: can be combined with site_id only, not with ${Object.keys(other)[0]}`,
+        `expiry: can be combined only with site_id, not with ${Object.keys(other)[0]}`,
       ])
     }
   })
@@ -82,7 +82,7 @@ const hasPlansElsewhere = skippedOnCitus('plans, which are those of other nodes'
 const database = useDatabase()
 
 describe.skipIf(hasPlansElsewhere).each(['force_custom_plan', 'force_generic_plan'])('with %s', mode => {
-  it('reads hardly any row that it does not return, on any page', async () => {
+  it('reads hardly any row beyond the returned ones, on any page', async () => {
     const { sql } = database
     const { accountId, siteId } = await newAccount(sql)
     const { site } = await seed(sql, { accountId, siteId, records: 5000 })

@@ -26,14 +26,14 @@ describe('GET /api/v1/consents/{id} › 200', () => {
     expect((await owner.get(id, { include_deleted: 'false' })).status).toBe(404)
   })
 
-  it('returns a live record with include_deleted, too', async () => {
+  it('returns a live record with include_deleted too', async () => {
     const created = await owner.create()
     expect((await owner.get(created.id, { include_deleted: 'true' })).body).toEqual(created)
   })
 })
 
 describe('GET /api/v1/consents/{id} › 404', () => {
-  it("answers identically for another account's deleted record, with include_deleted", async () => {
+  it('responds identically for a deleted record of another account, with include_deleted', async () => {
     const stranger = await newOwner(service)
     const { id } = await stranger.create()
     await stranger.remove(id)

@@ -23,7 +23,7 @@ describe('GET /api/v1/consents/{id}/history?details=true › 200', () => {
     return { ip_network: body.ip_network, entry: body.notice_entry, names }
   }
 
-  it('has the address as it is stored, until the purge, and the name of each actor', async () => {
+  it('returns the address as stored, until the purge, and the name of each actor', async () => {
     const own = await newOwner(service)
     const [{ name: keyName } = { name: '' }] = await service.sql`select name from api_keys where id = ${own.keyId}`
     const { id } = await own.create({ ip_address: '203.0.113.77' })
@@ -44,7 +44,7 @@ describe('GET /api/v1/consents/{id}/history?details=true › 200', () => {
     })
   })
 
-  it('has the name of the site, if a banner made the record', async () => {
+  it('when a banner created the record, names the site', async () => {
     const own = await newOwner(service)
     const [{ name: siteName } = { name: '' }] = await service.sql`select name from sites where id = ${own.siteId}`
     const { body } = await service.call('POST', '/api/v1/public/consent', {
@@ -56,7 +56,7 @@ describe('GET /api/v1/consents/{id}/history?details=true › 200', () => {
 })
 
 describe('GET /api/v1/consents/{id}/history › 200', () => {
-  it('answers {data} with exactly the fields of an entry for a record that never changed', async () => {
+  it('returns {data} with exactly the fields of an entry for a record that never changed', async () => {
     const { id, created_at } = await owner.create({ accepted: true, policy_version: 4 })
     const answer = await owner.history(id)
     expect(answer.status).toBe(200)
@@ -111,7 +111,7 @@ describe('GET /api/v1/consents/{id}/history › 200', () => {
     }
   })
 
-  it('is complete for a long history', async () => {
+  it('returns every entry of a long history', async () => {
     const { id } = await owner.create()
     for (let n = 0; n < 120; n += 1) await owner.update(id, { preferences: { n } })
     const { data } = (await owner.history(id)).body
@@ -137,13 +137,13 @@ describe('GET /api/v1/consents/{id}/history › hash chain', () => {
     await expectChain(id, 4)
   })
 
-  it('remains a single chain under concurrent updates', async () => {
+  it('is a single chain under concurrent updates', async () => {
     const { id } = await owner.create()
     await Promise.all(Array.from({ length: 16 }, (_, n) => owner.update(id, { preferences: { n } })))
     await expectChain(id, 17)
   })
 
-  it('can be computed again from the rows of any record', async () => {
+  it('can be recomputed from the rows of any record', async () => {
     const [text, preferences] = [anyText(20), anyPreferences()]
     const network = fc.oneof(fc.ipV4(), fc.ipV6(), fc.constantFrom('0:0:1::', '1:0:0::', '0:1::', '1:0:1::'))
     const fields = fc.record({ subject_id: text, user_agent: text, ip_address: network, preferences })
@@ -169,7 +169,7 @@ describe('GET /api/v1/consents/{id}/history › verification from the response a
     expect(await result()).toEqual({ result: 'ok', detail: null })
   })
 
-  it('has the salts and the record’s hash before a purge, and afterwards those of the purge alone', async () => {
+  it('includes the salts and the record’s hash before a purge, and only those of the purge afterwards', async () => {
     const { id } = await owner.create()
     await owner.remove(id)
     const parts = async () =>

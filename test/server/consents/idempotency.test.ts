@@ -29,7 +29,7 @@ async function stored(key: string): Promise<number> {
 }
 
 describe('POST /api/v1/consents › Idempotency-Key › 201', () => {
-  it('replays the first answer byte for byte when the body is the same, with Idempotent-Replayed: true', async () => {
+  it('replays the first response byte for byte for the same body, with Idempotent-Replayed: true', async () => {
     const key = newKey()
     const first = await create(key, { subject_id: 'a', preferences: { a: 1, b: 2 } })
     const again = await create(key, { preferences: { b: 2, a: 1 }, subject_id: 'a' })
@@ -40,7 +40,7 @@ describe('POST /api/v1/consents › Idempotency-Key › 201', () => {
     expect((await service.sql`select from consents where subject_id = 'a'`).length).toBe(1)
   })
 
-  it('replays the first answer after the record was changed and deleted', async () => {
+  it('replays the first response after the record was changed and deleted', async () => {
     const key = newKey()
     const first = await create(key, { accepted: true, preferences: { a: 1 } })
     const record = `${path}/${first.body.id}`
@@ -50,7 +50,7 @@ describe('POST /api/v1/consents › Idempotency-Key › 201', () => {
     expect((await service.call('GET', record, { key: account.key })).status).toBe(404)
   })
 
-  it('replays the first answer after its site was archived', async () => {
+  it('replays the first response after its site was archived', async () => {
     const own = await service.newAccount()
     const key = newKey()
     const first = await create(key, { subject_id: 'a' }, own)
@@ -69,7 +69,7 @@ describe('POST /api/v1/consents › Idempotency-Key › 201', () => {
     expect((await service.sql`select from consent_history where consent_id = ${answers[0]?.body.id}`).length).toBe(1)
   })
 
-  it('keeps the keys of accounts apart, and creates another record after 24 hours', async () => {
+  it('separates the keys of accounts, and creates another record after 24 hours', async () => {
     const [key, other] = [newKey(), await service.newAccount()]
     const first = await create(key)
     expect((await create(key, {}, other)).body.id).not.toBe(first.body.id)
@@ -80,7 +80,7 @@ describe('POST /api/v1/consents › Idempotency-Key › 201', () => {
     expect(await stored(key)).toBe(2)
   })
 
-  it('creates another record after 24 hours when the cached policy version is outdated, too', async () => {
+  it('creates another record after 24 hours even when the cached policy version is outdated', async () => {
     const [key, other] = [newKey(), await service.newAccount()]
     const first = await create(key, {}, other)
     await service.sql`
@@ -104,7 +104,7 @@ describe('POST /api/v1/consents › Idempotency-Key › 400', () => {
     expect(await stored(key)).toBe(0)
   })
 
-  it('does not use up a key that came with an invalid body', async () => {
+  it('does not use up a key sent with an invalid body', async () => {
     const key = newKey()
     expect((await create(key, { accepted: 1 })).status).toBe(400)
     expect((await create(key)).headers['idempotent-replayed']).toBeUndefined()
@@ -112,7 +112,7 @@ describe('POST /api/v1/consents › Idempotency-Key › 400', () => {
 })
 
 describe('POST /api/v1/consents › Idempotency-Key › 404', () => {
-  it('does not use up a key that came with an unknown site', async () => {
+  it('does not use up a key sent with an unknown site', async () => {
     const key = newKey()
     const site = { site_id: '01890000-0000-7000-8000-000000000000' }
     for (const policy of [{}, { policy_version: 1 }])
@@ -122,7 +122,7 @@ describe('POST /api/v1/consents › Idempotency-Key › 404', () => {
 })
 
 describe('POST /api/v1/consents › Idempotency-Key › 409', () => {
-  it('rejects another body with the same key, and stores nothing of it', async () => {
+  it('rejects a different body with the same key, and stores none of it', async () => {
     const key = newKey()
     await create(key, { subject_id: 'one' })
     const answer = await create(key, { subject_id: 'two' })

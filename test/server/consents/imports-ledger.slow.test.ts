@@ -12,7 +12,7 @@ const batches = Math.ceil((2 * kinds) / rows)
 /** The embedded database has one backend, which cannot be terminated. */
 const canCut = process.env['TEST_ENGINE'] === 'postgres'
 
-it('import › when two nodes import the same origins and their connections are cut, makes one record per origin', {
+it('import › when two nodes import the same origins and connections are cut, creates one record per origin', {
   timeout: 600_000,
 }, async () => {
   const importer = await newImporter(service)

@@ -40,7 +40,7 @@ async function expectSound({ accountId }: Importer): Promise<void> {
 }
 
 describe('import › 200', () => {
-  it('stores when the record was created apart from when and where the answer was given', async () => {
+  it('stores when the record was created separately from when and where the answer was given', async () => {
     const before = Date.now()
     const origin = { system: 'usercentrics', id: 'controller 1', evidence: 'https://example.com/proof/1' }
     const fields = { consent_id: 'legacy', user_agent: 'old', notice_locale: 'de', ip_address: '203.0.113.7' }
@@ -82,7 +82,7 @@ describe('import › 200', () => {
     await expectSound(importer)
   })
 
-  it('makes each later answer of the person an entry with its own time, file and policy version', async () => {
+  it('stores each later answer of the person as an entry with its own time, file and policy version', async () => {
     const other = 'ab'.repeat(32)
     const changes = [
       { given_at: '2021-03-04T05:06:07.891Z', accepted: false, preferences: {} },
@@ -120,7 +120,7 @@ describe('import › 200', () => {
     await expectSound(importer)
   })
 
-  it('answers each row separately: an invalid one or an unknown site does not stop the others', async () => {
+  it('responds to each row separately: an invalid row or an unknown site does not stop the others', async () => {
     const own = await newImporter(service)
     const stranger = await newImporter(service)
     const results = await own.sendAll([
@@ -137,7 +137,7 @@ describe('import › 200', () => {
     await expectSound(own)
   })
 
-  it('when an earlier row of the batch has the origin, answers 409 rather than 404', async () => {
+  it('when an earlier row of the batch has the origin, returns 409 rather than 404', async () => {
     const lost = importer.row('twice', { site_id: unknownId })
     const results = await importer.sendAll([lost, importer.row('twice'), lost])
     expect(results.map(({ error }) => error?.message)).toEqual([
@@ -170,7 +170,7 @@ describe('import › 200', () => {
     ['idempotency_key', { idempotency_key: 'k' }],
     ['created_at', { created_at: '2021-03-04T05:06:07.891Z' }],
     ['expires_at', { expires_at: '2021-03-04T05:06:07.891Z' }],
-  ])('answers a row with an invalid %s with 400', async (name, fields) => {
+  ])('returns 400 for a row with an invalid %s', async (name, fields) => {
     const before = await countOf('origins', importer)
     const [result] = await importer.sendAll([importer.row('invalid', fields)])
     expect(result).toMatchObject({ status: 400, error: { error: 'invalid_request' } })
@@ -178,7 +178,7 @@ describe('import › 200', () => {
     expect(await countOf('origins', importer)).toBe(before)
   })
 
-  it('on a strict site, accepts an answer without a notice; it names no notice and never expires', async () => {
+  it('on a strict site, accepts an answer without a notice, which names no notice and never expires', async () => {
     const own = await newImporter(service)
     await service.sql`update sites set strict_notices = true where account_id = ${own.accountId}`
     await publishNotice(service, own, { version: 3, languages: ['de'], validFor: 'P30D' })
@@ -199,7 +199,7 @@ describe('import › 200', () => {
 })
 
 describe('import › origin', () => {
-  it('makes one record permanently: the same row again returns the record as it was imported', async () => {
+  it('creates one record permanently: repeating the row returns the record as it was imported', async () => {
     const changes = [{ given_at: '2022-01-01T00:00:00Z', accepted: false, preferences: { b: 1 } }]
     const row = importer.row('again', { changes })
     const [first, twin] = (await importer.sendAll([row, row])) as [Outcome, Outcome]
@@ -221,7 +221,7 @@ describe('import › origin', () => {
     expect(minimal.body.results).toEqual([{ status: 201, consent: { id: first.consent.id }, replayed: true }])
   })
 
-  it('when the connection is lost at the commit and the rows are retried, is still new to its request', async () => {
+  it('when the connection is lost at commit and the rows are retried, still reports the record as new', async () => {
     let statements = 0
     const isImport = ([text]: Parameters<Sql>) => [text].flat().join('').includes('insert into consents as c')
     const sql = new Proxy(service.sql, {
@@ -254,7 +254,7 @@ describe('import › origin', () => {
     ['subject', { subject_id: 'another' }],
     ['later answer', { changes: [{ given_at: '2022-01-01T00:00:00Z', accepted: true, preferences: {} }] }],
     ['evidence', { origin: { system: 'usercentrics', id: 'conflict', evidence: 'x' } }],
-  ])('answers 409 to another %s, and changes nothing', async (_what, fields) => {
+  ])('returns 409 for another %s, and changes nothing', async (_what, fields) => {
     const row = importer.row('conflict')
     const [first] = (await importer.sendAll([row])) as [Outcome]
     const results = await importer.sendAll([importer.row('conflict', fields), row])
@@ -316,7 +316,7 @@ describe('import › origin', () => {
 })
 
 describe('import › scope', () => {
-  it('is required in addition to write, and alone allows only import rows', async () => {
+  it('requires the scope in addition to write; on its own, the scope allows only import rows', async () => {
     const writer = { key: importer.key, body: { records: [importer.row('forbidden')] } }
     const [refused, plain] = [
       await service.call('POST', `${root}/batch`, writer),
@@ -342,7 +342,7 @@ describe('import › scope', () => {
 })
 
 describe('import › quota', () => {
-  it('takes a unit per hundred rows, and answers 429 to rows without a unit', async () => {
+  it('takes a unit per hundred rows, and returns 429 for rows without a unit', async () => {
     const poor = await newImporter(service)
     await service.sql`update accounts set monthly_quota = 3 where account_id = ${poor.accountId}`
     await service.sql`delete from usage where account_id = ${poor.accountId}`
@@ -383,7 +383,7 @@ describe('import › limits', () => {
 })
 
 describe('import › list', () => {
-  it('filters imported records in pages, streams and counts, also with other filters', async () => {
+  it('returns imported records in pages, streams and counts, also with other filters', async () => {
     const own = await newImporter(service)
     const rows = Array.from({ length: 7 }, (_, n) => own.row(`${n}`, { accepted: n % 2 === 0, consent_id: `${n % 2}` }))
     const ids = (await own.sendAll(rows)).map(({ consent }) => consent.id).reverse()

@@ -53,7 +53,7 @@ function filtersOf(): Record<string, Partial<ListFilters>> {
 const hasPlansElsewhere = skippedOnCitus('plans, which are those of other nodes')
 
 describe.skipIf(hasPlansElsewhere).each(['force_custom_plan', 'force_generic_plan'])('with %s', mode => {
-  it('reads hardly any row that it does not return on page 1, with each filter and each pair of filters', async () => {
+  it('reads hardly any row beyond the returned ones on page 1, with each filter and each pair of filters', async () => {
     const read = await planning(database.sql, mode, async tx => {
       const numbers: [name: string, rows: number][] = []
       for (const [name, some] of combined()) {
@@ -66,7 +66,7 @@ describe.skipIf(hasPlansElsewhere).each(['force_custom_plan', 'force_generic_pla
     expect(read.filter(([, rows]) => rows > most)).toEqual([])
   })
 
-  it('reads hardly any row that it does not return on a page of a site’s retained records', async () => {
+  it('reads hardly any row beyond the returned ones on a page of a site’s retained records', async () => {
     const read = await planning(database.sql, mode, async tx => {
       await tx`update sites set retention_days = 1 where account_id = ${accountId}`
       const place = { after: firstIdAt(0), last: lastIdAt(Date.now()) }

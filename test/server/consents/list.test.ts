@@ -48,7 +48,7 @@ async function firstCursor(from: Owner, query: Filters = {}): Promise<string> {
 }
 
 describe('200', () => {
-  it('answers {data, limit, next_cursor}: whole records, newest first', async () => {
+  it('returns {data, limit, next_cursor} with whole records, newest first', async () => {
     const other = await newOwner(service)
     const created = [await other.create(), await other.create({ subject_id: 'one' }), await other.create()]
     const { status, body } = await other.list()
@@ -57,12 +57,12 @@ describe('200', () => {
     for (const record of body.data) expect(Object.keys(record).sort()).toEqual(recordKeys)
   })
 
-  it('answers an account without records with an empty last page', async () => {
+  it('when the account has no records, returns an empty last page', async () => {
     const { body } = await (await newOwner(service)).list()
     expect(body).toEqual({ data: [], limit: 50, next_cursor: null })
   })
 
-  it('gives 50 records unless limit says otherwise', async () => {
+  it('returns 50 records unless limit is set', async () => {
     const live = matching(records, {})
     expect((await owner.list()).body).toMatchObject({ data: live.slice(0, 50), limit: 50 })
     expect((await owner.list({ limit: '1' })).body).toMatchObject({ data: live.slice(0, 1), limit: 1 })
@@ -77,11 +77,11 @@ describe('200', () => {
     expect((await owner.list({ ...filters, limit: '100' })).body.data).toEqual(expected.slice(0, 100))
   })
 
-  it('filters by what was not accepted', async () => {
+  it('filters by accepted=false', async () => {
     expect(await walk({ accepted: 'false' }, [100])).toEqual(matching(records, { accepted: 'false' }))
   })
 
-  it('returns all records of a millisecond that is both bounds, in any offset', async () => {
+  it('when from and to are the same millisecond, returns all its records in any UTC offset', async () => {
     for (const { created_at } of records.slice(0, 5)) {
       const expected = matching(records, { from: created_at, to: created_at })
       expect(expected.length).toBeGreaterThan(20)
@@ -91,7 +91,7 @@ describe('200', () => {
     }
   })
 
-  it('walks every list once from end to end, through ties and with any page sizes', async () => {
+  it('pages through every list from end to end, through ties and with any page size', async () => {
     const filters = fc.subarray([...names]).map(chosen => [...chosen])
     const limits = fc.array(fc.oneof(fc.integer({ min: 1, max: 100 }), fc.integer({ min: 1, max: 9 })), {
       minLength: 1,
@@ -103,7 +103,7 @@ describe('200', () => {
     await fc.assert(property, { numRuns: 60, examples: [[['include_deleted'], [1]]] })
   })
 
-  it('when records come, change and go between pages, continues where it was', async () => {
+  it('continues from the cursor when records are created, changed and deleted between pages', async () => {
     const other = await newOwner(service)
     const created: Consent[] = []
     for (let count = 0; count < 6; count += 1) created.unshift(await other.create())
@@ -124,7 +124,7 @@ describe('400', () => {
     expectRefused(await owner.list({ from: '2026-05-17T10:00:00+01:00', to: '2026-05-17T08:59:59.999Z' }), 'from')
   })
 
-  it('takes no cursor of other filters', async () => {
+  it('rejects a cursor of other filters', async () => {
     const sets: Filters[] = [{}, ...names.map(name => pick([name])), { subject_id: 'zoe\u0308' }, { accepted: 'false' }]
     for (const made of sets) {
       const cursor = await firstCursor(owner, made)

@@ -21,7 +21,7 @@ const noticeOf = async (id: string) => {
 }
 
 describe('POST /api/v1/consents › with a published notice', () => {
-  it('binds the record to the publication, and sets when an acceptance ends', async () => {
+  it('binds the record to the publication, and sets when an acceptance expires', async () => {
     const { id, created_at } = await owner.create({ accepted: true, notice_locale: 'de' })
     const end = (await noticeOf(id))?.['expires_at'] as Date
     const days = (end.getTime() - Date.parse(created_at)) / 86_400_000
@@ -31,7 +31,7 @@ describe('POST /api/v1/consents › with a published notice', () => {
     expect(await noticeOf(refusal.id)).toMatchObject({ notice_locale: 'en', expires_at: null })
   })
 
-  it('answers 400 for a language that was not published, and creates the other rows of a batch', async () => {
+  it('returns 400 for a language that was not published, and creates the other rows of a batch', async () => {
     const answer = await owner.post({ site_id: owner.siteId, notice_locale: 'fr' })
     const message = 'notice_locale: the notice of version 1 is published only in de, en'
     expect([answer.status, answer.body]).toEqual([400, { error: 'invalid_request', message }])
@@ -40,12 +40,12 @@ describe('POST /api/v1/consents › with a published notice', () => {
     expect(batch.body.results.map(({ status }: { status: number }) => status)).toEqual([400, 201])
   })
 
-  it('stores the language of an unpublished version, and says that its notice is not held', async () => {
+  it('stores the language of an unpublished version, and reports that its notice is not held', async () => {
     const { id } = await owner.create({ accepted: true, policy_version: 9, notice_locale: 'fr' })
     expect(await noticeOf(id)).toEqual({ notice_locale: 'fr', notice_entry: null, expires_at: null })
   })
 
-  it('moves the end with each update, removes it with a refusal, and keeps it through a deletion and a restore', async () => {
+  it('moves the expiry with each update, removes it on a refusal, and keeps it through a deletion and a restore', async () => {
     const { id } = await owner.create({ accepted: true })
     await service.sql`update consents set expires_at = '2020-01-01' where id = ${id}`
     await owner.update(id, { preferences: { a: true } })
@@ -60,7 +60,7 @@ describe('POST /api/v1/consents › with a published notice', () => {
 })
 
 describe('POST /api/v1/consents › on a site with strict notices', () => {
-  it('answers 400 for a version that is not held, and 201 once it is', async () => {
+  it('returns 400 for a version that is not held, and 201 once it is', async () => {
     const strict = await newOwner(service)
     await service.sql`update sites set strict_notices = true where id = ${strict.siteId}`
     const refused = await strict.post({ site_id: strict.siteId, subject_id: 'x' })
@@ -72,7 +72,7 @@ describe('POST /api/v1/consents › on a site with strict notices', () => {
     expect((await strict.create()).policy_version, 'although version 1 is cached').toBe(2)
   })
 
-  it('replays the answer of a key that was used before the site became strict', async () => {
+  it('replays the response to a key used before the site became strict', async () => {
     const strict = await newOwner(service)
     const once = () => strict.post({ site_id: strict.siteId }, { 'idempotency-key': 'k' })
     const first = await once()
@@ -111,7 +111,7 @@ describe('GET /api/v1/consents/{id}/receipt › 200 › privacy_notice', () => {
 })
 
 describe('admin verify › the notice of a record', () => {
-  it('finds nothing in records with and without one, changed, deleted, purged or restored', async () => {
+  it('reports nothing for records with and without a notice, changed, deleted, purged or restored', async () => {
     const own = await newOwner(service)
     await own.create({ accepted: true })
     await publishNotice(service, own, { version: 2, languages: ['de'], validFor: 'P1Y' })
@@ -142,7 +142,7 @@ describe('admin verify › the notice of a record', () => {
       (id: string) => service.sql`update consents set expires_at = expires_at + interval '1 day' where id = ${id}`,
     ],
     ['no end', (id: string) => service.sql`update consents set expires_at = null where id = ${id}`],
-  ])('names a record that SQL gave %s', async (_what, tamper) => {
+  ])('reports a record to which SQL gave %s', async (_what, tamper) => {
     const { id } = await owner.create({ accepted: true, notice_locale: 'de' })
     expect((await verified(service.sql, { account: owner.accountId })).findings.filter(isOf([id]))).toEqual([])
     await tamper(id)

@@ -23,13 +23,13 @@ describe('country and region › with the included database', () => {
     ['192.168.1.7', null],
     ['2001:db8::1', null],
     ['::ffff:10.1.2.3', null],
-  ])('a record made with the address %s has the country %j', async (ip_address, country) => {
+  ])('returns for a record with the address %s the country %j', async (ip_address, country) => {
     const created = await owner.create({ ip_address })
     expect(created).toMatchObject({ country, region: null })
     expect((await owner.get(created.id)).body).toEqual(created)
   })
 
-  it('keeps the country of a record that is changed and deleted', async () => {
+  it('keeps the country of a record through updates and a deletion', async () => {
     const { id } = await owner.create({ ip_address: '193.0.6.139' })
     expect((await owner.update(id, { accepted: true })).body.country).toBe('NL')
     expect((await owner.remove(id)).body.country).toBe('NL')
@@ -61,7 +61,7 @@ describe.each(['truncated', 'raw', 'drop'] as const)('with subdivisions, and add
     })
   })
 
-  it('stores the country and region of the network of the address', async () => {
+  it('stores the country and region of the address’s network', async () => {
     const owner = await newOwner(service)
     expect(await owner.create({ ip_address: '81.2.69.142' })).toMatchObject({
       country: 'GB',

@@ -166,7 +166,7 @@ describe('GET /api/v1/consents/{id}/receipt › 200', () => {
     }
   })
 
-  it('issues another receipt each time, with every preference as it was sent', async () => {
+  it('issues a new receipt each time, with every preference as it was sent', async () => {
     const preferences = { 'é"\\': ['\u0001', 1.5, null, { __proto: 'x' }], '😀': {} }
     const { id } = await owner.create({ preferences })
     const [one, other] = [await receiptOf(id), await receiptOf(id)]
@@ -174,7 +174,7 @@ describe('GET /api/v1/consents/{id}/receipt › 200', () => {
     expect(one.preferences).toEqual(preferences)
   })
 
-  it('never shows a state that the record did not have while it is being changed', async () => {
+  it('never shows a state that the record did not have, even during changes', async () => {
     const { id } = await owner.create({ accepted: true })
     const changes = Array.from({ length: 20 }, (_, index) => owner.update(id, { preferences: { index } }))
     const receipts = await Promise.all(Array.from({ length: 20 }, () => owner.receipt(id)))
@@ -245,7 +245,7 @@ describe('GET /api/v1/consents/{id}/receipt › 200 › an imported record', () 
 })
 
 describe('GET /api/v1/consents/{id}/receipt › 200 › a browser', () => {
-  it('names the answer that a signal came with', async () => {
+  it('names the answer that a signal accompanied', async () => {
     const answer = (headers: Record<string, string>) =>
       service.call('POST', '/api/v1/public/consent', {
         body: { accepted: true },
@@ -266,7 +266,7 @@ describe('GET /api/v1/consents/{id}/receipt › 200 › a browser', () => {
 })
 
 describe('GET /api/v1/consents/{id}/receipt › 200 › inclusion', () => {
-  it('proves the last entry under the newest checkpoint, and not one that no checkpoint has yet', async () => {
+  it('proves the last entry under the newest checkpoint, but not an entry without a checkpoint', async () => {
     const { id } = await owner.create()
     await owner.update(id, { accepted: true })
     const signer = await openSigner(service.sql, null)
@@ -328,7 +328,7 @@ describe('GET /api/v1/consents/{id}/receipt › 500', () => {
         service.sql`update consent_history set preferences = '{"a":1e400}' where consent_id = ${id} and version = 3`,
     ],
   ]
-  it.each(changes)('signs no receipt of a record %s', async (_what, change) => {
+  it.each(changes)('signs no receipt for a record %s', async (_what, change) => {
     const { id } = await owner.create({ subject_id: 'maria', accepted: false })
     await owner.update(id, { preferences: { a: 1 } })
     await owner.update(id, { preferences: { a: 2 } })
@@ -359,7 +359,7 @@ describe('GET /api/v1/consents/{id}/receipt › 409', () => {
 })
 
 describe('the published signing keys', () => {
-  it('contain the key of every node there was, the current one first, in both of its formats', async () => {
+  it('include the key of every node, the current one first, in both formats', async () => {
     const [present, ...others] = await publicKeys()
     expect(others).toEqual([])
     const own = newSigningKey()

@@ -14,7 +14,7 @@ async function actionsOf(id: string): Promise<string[]> {
 }
 
 describe('DELETE /api/v1/consents/{id} › 200', () => {
-  it('returns the whole record, in which only deleted_at has changed', async () => {
+  it('returns the whole record with only deleted_at changed', async () => {
     const created = await owner.create({ subject_id: 'one', accepted: true, preferences: { a: 1 } })
     await delay(2)
     const removed = await owner.remove(created.id)
@@ -42,7 +42,7 @@ describe('DELETE /api/v1/consents/{id} › 200', () => {
     expect(answer.body).toMatchObject({ id, accepted: false, deleted_at: expect.stringMatching(instant) })
   })
 
-  it('is answered to exactly one of 16 concurrent requests, and written once', async () => {
+  it('is returned to exactly one of 16 concurrent requests, and written once', async () => {
     const { id } = await owner.create()
     const answers = await Promise.all(Array.from({ length: 16 }, () => owner.remove(id)))
     const statuses = answers.map(answer => answer.status).sort()
@@ -50,7 +50,7 @@ describe('DELETE /api/v1/consents/{id} › 200', () => {
     expect(await actionsOf(id)).toEqual(['created', 'deleted'])
   })
 
-  it('ends the history when other requests update the record at the same time', async () => {
+  it('ends the history even when other requests update the record concurrently', async () => {
     const { id } = await owner.create()
     const updates = Array.from({ length: 12 }, (_, n) => owner.update(id, { preferences: { n } }))
     const [removed, ...updated] = await Promise.all([owner.remove(id), ...updates])
@@ -62,7 +62,7 @@ describe('DELETE /api/v1/consents/{id} › 200', () => {
 })
 
 describe('DELETE /api/v1/consents/{id} › 404', () => {
-  it('is the answer of get and update after a deletion', async () => {
+  it('is returned by get and update after a deletion', async () => {
     const { id } = await owner.create()
     await owner.remove(id)
     expect((await owner.get(id)).status).toBe(404)

@@ -30,7 +30,7 @@ async function expectSound(id: string, own = owner) {
 }
 
 describe('POST /api/v1/consents/{id}/restore › 200', () => {
-  it('makes a deleted record live again as it was, and its history and lists say so', async () => {
+  it('restores a deleted record unchanged, and shows it in its history and in lists', async () => {
     const own = await newOwner(service)
     const created = await own.create({ subject_id: 'one', accepted: true, preferences: { a: 1 } })
     await own.remove(created.id)
@@ -49,7 +49,7 @@ describe('POST /api/v1/consents/{id}/restore › 200', () => {
     expect((await own.receipt(created.id)).status).toBe(200)
   })
 
-  it('does not change a live record, also when repeated', async () => {
+  it('does not change a live record, even when repeated', async () => {
     const created = await owner.create({ accepted: true })
     expect((await owner.restore(created.id, despite)).body).toStrictEqual(created)
     await owner.remove(created.id)
@@ -59,7 +59,7 @@ describe('POST /api/v1/consents/{id}/restore › 200', () => {
     expect(await actionsOf(created.id)).toEqual(['created', 'deleted', 'restored'])
   })
 
-  it('is written once for 16 concurrent requests, all of which get the record', async () => {
+  it('is written once for 16 concurrent requests, which all get the record', async () => {
     const { id } = await owner.create()
     await owner.remove(id)
     const answers = await Promise.all(Array.from({ length: 16 }, () => owner.restore(id)))
@@ -95,7 +95,7 @@ describe('POST /api/v1/consents/{id}/restore › 200', () => {
 })
 
 describe('POST /api/v1/consents/{id}/restore › of a record that an erasure request covers', () => {
-  it('is a 409 without despite_erasure, and the history says so with it', async () => {
+  it('returns 409 without despite_erasure, and records it in the history with it', async () => {
     const { id } = await owner.create({ subject_id: 'maria' })
     expect((await erase('maria')).body.erased).toBe(1)
     for (const body of [{}, { despite_erasure: false }]) {
@@ -108,7 +108,7 @@ describe('POST /api/v1/consents/{id}/restore › of a record that an erasure req
     expect(await actionsOf(id)).toEqual(['created', 'deleted', 'restored_despite_erasure'])
   })
 
-  it('covers records of the subject that were deleted before, and not those of a dry run or of others', async () => {
+  it('covers records of the subject that were deleted before, but not those of a dry run or of others', async () => {
     const [own, other] = [await owner.create({ subject_id: 'before' }), await owner.create({ subject_id: 'Before' })]
     for (const { id } of [own, other]) await owner.remove(id)
     const dry_run = { key: owner.key, body: { subject_id: 'before', dry_run: true } }
@@ -120,7 +120,7 @@ describe('POST /api/v1/consents/{id}/restore › of a record that an erasure req
     expect((await owner.restore(other.id)).status).toBe(200)
   })
 
-  it('covers deleted records of identifiers without live ones, if subject erase names these', async () => {
+  it('covers deleted records of identifiers without live ones, if subject erase names them', async () => {
     const own = await newOwner(service)
     const ids = []
     for (const subject_id of ['maria', 'customer-1']) ids.push((await own.create({ subject_id })).id)
@@ -137,7 +137,7 @@ describe('POST /api/v1/consents/{id}/restore › of a record that an erasure req
     for (const id of ids) expect((await own.restore(id)).status).toBe(409)
   })
 
-  it('is distinguished from a later deletion, which is restored without it', async () => {
+  it('distinguishes a later deletion, which can be restored without it', async () => {
     const { id } = await owner.create({ subject_id: 'twice' })
     await erase('twice')
     await owner.restore(id, despite)
@@ -146,7 +146,7 @@ describe('POST /api/v1/consents/{id}/restore › of a record that an erasure req
     expect((await actionsOf(id)).at(-1)).toBe('restored')
   })
 
-  it('is noticed while a restore is being written', async () => {
+  it('detects an erasure while a restore is being written', async () => {
     const { id } = await owner.create({ subject_id: 'race' })
     await owner.remove(id)
     const [restored, erased] = await Promise.all([owner.restore(id), erase('race')])
@@ -157,7 +157,7 @@ describe('POST /api/v1/consents/{id}/restore › of a record that an erasure req
 })
 
 describe('POST /api/v1/consents/{id}/restore › after the purge', () => {
-  it('is a 409 that says so, from the first statement of a long purge on', async () => {
+  it('returns 409 with that reason, from the first statement of a long purge', async () => {
     const own = await newOwner(service)
     const { id } = await own.create({ subject_id: 's' })
     await own.remove(id)
@@ -178,7 +178,7 @@ describe('consentctl restore', () => {
     return run(args, { env })
   }
 
-  it('restores what an erasure deleted only with --despite-erasure, and the receipt notices', async () => {
+  it('restores erased records only with --despite-erasure, and the receipt shows it', async () => {
     const { id } = await owner.create({ subject_id: 'cli' })
     expect(await cli('subject', 'erase', 'cli', '--ticket', 'T-1', '--yes')).toMatchObject({ code: 0 })
     const live = async () => JSON.parse((await cli('subject', 'verify', 'last', '--live', '-o', 'json')).stdout).at(-1)
@@ -195,7 +195,7 @@ describe('consentctl restore', () => {
     expect(await cli('history', id, '--verify')).toMatchObject({ code: 0 })
   })
 
-  it('restores several, and ends with 8 when some are not there', async () => {
+  it('restores several records, and exits with 8 if some do not exist', async () => {
     const ids = [(await owner.create()).id, (await owner.create()).id]
     for (const id of ids) await owner.remove(id)
     const missing = '01890000-0000-7000-8000-000000000000'
@@ -211,7 +211,7 @@ describe('a record that an erasure request covers', () => {
   it.each<[what: string, prepare: (own: Owner, id: string) => Promise<unknown>]>([
     ['that deleted it', async () => {}],
     ['that came after its deletion', (own, id) => own.remove(id)],
-  ])('leaves its trace if the mark of the request %s is taken from the database', async (_, prepare) => {
+  ])('is reported when SQL removes the mark of the request %s', async (_, prepare) => {
     const own = await newOwner(service)
     const { id } = await own.create({ subject_id: 'marked' })
     await prepare(own, id)

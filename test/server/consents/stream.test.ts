@@ -83,7 +83,7 @@ class PagedQuota extends Quota {
 }
 
 describe('GET /api/v1/consents as application/x-ndjson', () => {
-  it.each([1, 7, 100])('with pages of %i, sends the pages that single requests get, a page a line', async limit => {
+  it.each([1, 7, 100])('with pages of %i, sends the pages of single requests, one page per line', async limit => {
     const account = await service.newAccount()
     await seed(service.sql, account, 150)
     const response = await open(account, { limit: String(limit), accepted: 'true' })
@@ -136,7 +136,7 @@ describe('GET /api/v1/consents as application/x-ndjson', () => {
     expect({ pages, isCut }).toEqual({ pages: [{ data: [], limit: 50, next_cursor: null }], isCut: false })
   })
 
-  it('starts at a cursor of a single request', async () => {
+  it('starts at the cursor of a single request', async () => {
     const account = await service.newAccount()
     const ids = await seed(service.sql, account, 50)
     const first = await service.call('GET', `${root}?limit=20`, account)
@@ -144,7 +144,7 @@ describe('GET /api/v1/consents as application/x-ndjson', () => {
     expect(idsOf(pages)).toEqual(ids.slice(20))
   })
 
-  it('sends every record exactly once while others create and delete', async () => {
+  it('sends every record exactly once while others are created and deleted', async () => {
     const account = await service.newAccount()
     const ids = await seed(service.sql, account, 3000)
     const deleted = new Set<string>()
@@ -182,7 +182,7 @@ describe('GET /api/v1/consents as application/x-ndjson', () => {
     ['Application/X-NDJSON; q=1', true],
     ['application/x-ndjson, application/json;q=0.9', true],
     ['application/x-ndjson, */*;q=0.1', true],
-  ])('Accept: %s gets lines: %s', async (accept, isStream) => {
+  ])('Accept: %s returns lines: %s', async (accept, isStream) => {
     const { key } = await service.newAccount()
     const headers = { authorization: `Bearer ${key}`, ...(accept && { accept }) }
     const outgoing = request(service.url + root, { headers }).end()
@@ -194,10 +194,10 @@ describe('GET /api/v1/consents as application/x-ndjson', () => {
   })
 
   it.each([
-    ['a wrong key', { authorization: 'Bearer sk-nonsense' }, {}, 401, 'unauthorized'],
-    ['a wrong limit', undefined, { limit: '101' }, 400, 'invalid_request'],
+    ['an invalid key', { authorization: 'Bearer sk-nonsense' }, {}, 401, 'unauthorized'],
+    ['an invalid limit', undefined, { limit: '101' }, 400, 'invalid_request'],
     ['a foreign cursor', undefined, { cursor: 'AQGh-rl3bHegq8q02QmN7Tg4' }, 400, 'invalid_request'],
-  ])('%s gets the error that a single request gets', async (_, headers, query, status, error) => {
+  ])('%s gets the same error as a single request', async (_, headers, query, status, error) => {
     const response = await open(await service.newAccount(), query, headers ? { headers } : {})
     expect([response.statusCode, response.headers['content-type']]).toEqual([status, 'application/json; charset=utf-8'])
     expect(JSON.parse(await text(response))).toMatchObject({ error })
@@ -205,7 +205,7 @@ describe('GET /api/v1/consents as application/x-ndjson', () => {
 })
 
 describe('a stream › quota', () => {
-  it('takes a unit a page', async () => {
+  it('takes one unit per page', async () => {
     const account = await service.newAccount({ monthlyQuota: 100 })
     await seed(service.sql, account, 50)
     const response = await open(account, { limit: '10' })
@@ -214,7 +214,7 @@ describe('a stream › quota', () => {
     await vi.waitFor(async () => expect(await used(account)).toBe(5), { timeout: 5000 })
   })
 
-  it('when it is used up, is cut after a page, and the next request says why', async () => {
+  it('when it is used up, ends after a page, and the next request returns the reason', async () => {
     const account = await service.newAccount({ monthlyQuota: 3 })
     const ids = await seed(service.sql, account, 50)
     const { pages, tail, isCut } = await read(await open(account, { limit: '10' }))
@@ -227,7 +227,7 @@ describe('a stream › quota', () => {
     expect(summaries.some(({ status, error }) => status === 499 && error === 'quota_exceeded')).toBe(true)
   })
 
-  it('takes nothing from a session', async () => {
+  it('rejects a session', async () => {
     const account = await service.newAccount({ monthlyQuota: 1 })
     await seed(service.sql, account, 50)
     const headers = { ...(await service.signIn(account)) }
@@ -235,7 +235,7 @@ describe('a stream › quota', () => {
     expect(await used(account)).toBe(0)
   })
 
-  it('when a page fails on our side, is cut, and the unit of that page is given back', async () => {
+  it('when a page fails with a server error, ends, and returns the unit of that page', async () => {
     const account = await service.newAccount({ monthlyQuota: 100 })
     await seed(service.sql, account, 50)
     const quota = new (class extends Quota {
@@ -266,7 +266,7 @@ describe('a stream › its end', () => {
     return { ...node, account, ids, quota }
   }
 
-  it('when the key is revoked, is cut within a second', async () => {
+  it('when the key is revoked, ends within a second', async () => {
     const { account, quota, url } = await start(100)
     quota.onPage = async page => {
       if (page === 1) return
@@ -279,7 +279,7 @@ describe('a stream › its end', () => {
     expect(pages.length).toBeLessThanOrEqual(4)
   })
 
-  it('when the server stops, is cut after a page, and another node continues it', async () => {
+  it('when the server stops, ends after a page, and another node continues', async () => {
     const { account, ids, quota, url, app } = await start(100)
     let stopping: Promise<void> | undefined
     quota.onPage = page => {
@@ -308,7 +308,7 @@ describe('a stream › its end', () => {
     expect(load()).toMatchObject({ running: 0, waiting: 0 })
   })
 
-  it("while the client does not read, reads only what fits the connection's buffers, and holds no slot", async () => {
+  it("when the client does not read, reads only what fits into the connection's buffers, and holds no slot", async () => {
     const { account, ids, quota, url } = await start(1500, { text: 'x'.repeat(16_000) })
     const response = await open(account, { limit: '20' }, { url })
     await vi.waitFor(

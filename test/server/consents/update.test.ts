@@ -34,7 +34,7 @@ describe('PUT /api/v1/consents/{id} › 200', () => {
     expect((await owner.get(created.id)).body).toEqual(updated.body)
   })
 
-  it('writes one audit entry for each change, with its time and the state after it', async () => {
+  it('writes one audit entry per change, with its time and the state after it', async () => {
     const { id } = await owner.create(first)
     const { body } = await owner.update(id, { accepted: true })
     const entries = await entriesOf(id)
@@ -48,7 +48,7 @@ describe('PUT /api/v1/consents/{id} › 200', () => {
     ['the same acceptance', { accepted: false }],
     ['the same preferences, their keys in another order', { preferences: { b: { c: [1, 2] }, a: 1.0 } }],
     ['both as they are', first],
-  ])('takes %s as no event: the record, its time and its history stay', async (_what, change) => {
+  ])('writes no event for %s: the record, its time and its history are unchanged', async (_what, change) => {
     const created = await owner.create(first)
     await delay(2)
     const answer = await owner.update(created.id, change)
@@ -57,7 +57,7 @@ describe('PUT /api/v1/consents/{id} › 200', () => {
     expect(await entriesOf(created.id)).toHaveLength(1)
   })
 
-  it('treats another number, order of a list, case or Unicode form as a change', async () => {
+  it('treats a different number, list order, case or Unicode form as a change', async () => {
     const { id } = await owner.create()
     const states = [
       { a: [1, 2] },
@@ -74,7 +74,7 @@ describe('PUT /api/v1/consents/{id} › 200', () => {
     expect(await entriesOf(id)).toHaveLength(1 + states.length)
   })
 
-  it('loses none of 32 concurrent updates of one record: its versions have no gaps and its times are in order', async () => {
+  it('loses none of 32 concurrent updates of a record: versions have no gaps and times are in order', async () => {
     const { id } = await owner.create({ preferences: { n: -1 } })
     const numbers = Array.from({ length: 32 }, (_, n) => n)
     const answers = await Promise.all(numbers.map(n => owner.update(id, { preferences: { n } })))
@@ -113,7 +113,7 @@ describe('PUT /api/v1/consents/{id} › 400', () => {
     refuse({ preferences }, 'preferences'),
   )
 
-  it('is answered before the 404 for an unknown record', async () => {
+  it('is returned before the 404 for an unknown record', async () => {
     expectRefused(await owner.update('x', { acepted: true }), 'acepted')
   })
 })

@@ -38,7 +38,7 @@ describe.skipIf(!browserPath)('the dashboard › evidence', () => {
 
   const button = () => dashboard.page.getByRole('button', { name: 'Download the evidence pack' })
 
-  it('lets a reader download a pack that verifies and has the files of the command line’s', async () => {
+  it('lets a reader download a pack that verifies and has the same files as the command line’s', async () => {
     const account = await dashboard.service.newAccount()
     const id = await newRecord(account)
     const { service } = dashboard

@@ -17,7 +17,7 @@ describe.skipIf(!browserPath)('the dashboard › frame', () => {
   const dashboard = useDashboard()
   const { service } = dashboard
 
-  it('moves the focus to the title of a screen, and past the navigation on request', async () => {
+  it('moves the focus to the title of a screen, or past the navigation on request', async () => {
     const page = await dashboard.open(await service.newAccount(), 'usage')
     await page.getByRole('link', { name: 'Keys' }).press('Enter')
     await page.getByRole('heading', { name: 'Keys' }).waitFor()
@@ -29,7 +29,7 @@ describe.skipIf(!browserPath)('the dashboard › frame', () => {
     expect(await page.locator(':focus').getAttribute('id')).toBe('main')
   })
 
-  it('works by keyboard alone, with a name for each control in the accessibility tree', async () => {
+  it('is usable by keyboard alone, with a name for each control in the accessibility tree', async () => {
     const account = await service.newAccount({ monthlyQuota: 1000 })
     const body = {
       site_id: account.siteId,
@@ -91,7 +91,7 @@ describe.skipIf(!browserPath)('the dashboard › frame', () => {
     }
   })
 
-  it('keeps the navigation if a screen fails', async () => {
+  it('keeps the navigation when a screen fails', async () => {
     const page = await dashboard.open(await service.newAccount(), 'usage')
     await page.route('**/api/v1/keys', route => route.fulfill({ json: { data: null } }))
     await page.getByRole('link', { name: 'Keys' }).click()

@@ -155,7 +155,7 @@ describe.skipIf(!browserPath)('the dashboard › hostile text', () => {
     return texts.join('\n')
   }
 
-  it('runs and sends nothing, and is shown escaped, in every field on every screen', async () => {
+  it('is shown escaped and neither executes nor sends anything, in every field on every screen', async () => {
     let pages = 0
     let stored = 0
     for (const texts of accounts) {

@@ -8,7 +8,7 @@ describe.skipIf(!browserPath)('the dashboard', () => {
   const { service, call } = dashboard
 
   describe('keys', () => {
-    it('creates a key by keyboard alone, shows it once and works with it', async () => {
+    it('creates a working key by keyboard alone, and shows it once', async () => {
       const account = await service.newAccount()
       const page = await dashboard.open(account, 'keys')
       await page.getByRole('button', { name: 'Create a key' }).press('Enter')
@@ -30,7 +30,7 @@ describe.skipIf(!browserPath)('the dashboard', () => {
       expect(await page.content()).not.toContain(key)
     })
 
-    it('shows why the service rejects an expiry, and keeps what was typed', async () => {
+    it('shows why the service rejects an expiry, and keeps the input', async () => {
       const page = await dashboard.open(await service.newAccount(), 'keys')
       await page.getByRole('button', { name: 'Create a key' }).click()
       await page.getByLabel('Name').fill('ci')
@@ -63,7 +63,7 @@ describe.skipIf(!browserPath)('the dashboard', () => {
   })
 
   describe('audit', () => {
-    it('lists changes in words, with the filters of the command, pages both ways and entries in full', async () => {
+    it('lists changes in words, with the command’s filters, paging in both directions and entries in full', async () => {
       const account = await service.newAccount()
       for (let count = 0; count < 55; count += 1) await call(account, 'POST', 'keys', { name: `key ${count}` })
       const page = await dashboard.open(account, 'audit')

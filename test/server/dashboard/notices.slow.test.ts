@@ -61,7 +61,7 @@ describe.skipIf(!browserPath)('the dashboard › notices', () => {
     expect(await page.locator('pre').count()).toBe(0)
   })
 
-  it('shows the difference of two versions by signs and words, as notices diff does', async () => {
+  it('shows the differences between two versions with signs and words, like notices diff', async () => {
     const account = await accountWithNotices()
     const page = await dashboard.open(account, `notices/${account.siteId}/2`)
     await page.getByLabel('What differs from').selectOption('1')

@@ -76,7 +76,7 @@ describe.skipIf(!browserPath)('the dashboard › person', () => {
         .click(),
     )
 
-  it('erases as the command line does, with equal certificate fields and histories', async () => {
+  it('erases like the command line, with equal certificate fields and histories', async () => {
     const other = await service.newAccount()
     const erased = await Promise.all([account, other].map(of => create(3, subject, of)))
     await dashboard.open(account, 'person')
@@ -110,7 +110,7 @@ describe.skipIf(!browserPath)('the dashboard › person', () => {
     }
   })
 
-  it('finds what is held on every site and near matches, exports it, and erases only what was added', async () => {
+  it('finds records on every site and near matches, exports them, and erases only what was added', async () => {
     const [live, gone] = await create(2)
     await create(1, 'Maria@Example.com')
     await service.call('DELETE', `/api/v1/consents/${gone}`, { key: account.key })
@@ -174,7 +174,7 @@ describe.skipIf(!browserPath)('the dashboard › person', () => {
     )
   })
 
-  it('continues with the same ids after a lost response and the end of the session', async () => {
+  it('continues with the same ids after a lost response and an expired session', async () => {
     const ids = await create(many)
     await dashboard.open(account, 'person')
     dashboard.page.setDefaultTimeout(60_000)
@@ -212,7 +212,7 @@ describe.skipIf(!browserPath)('the dashboard › person', () => {
     return texts.flatMap(text => JSON.parse(text).records.map(({ id }: { id: string }) => id))
   }
 
-  it('stops at a 503, and a double click deletes nothing twice', async () => {
+  it('stops at a 503, and deletes nothing twice on a double click', async () => {
     const [id = ''] = await create(1)
     await dashboard.open(account, 'person')
     await find()
@@ -238,7 +238,7 @@ describe.skipIf(!browserPath)('the dashboard › person', () => {
     expect(await actionsOf(id)).toEqual(['created', 'deleted'])
   })
 
-  it('when records changed since they were shown, erases nothing; names those created during the erasure', async () => {
+  it('erases nothing if records changed since they were shown, and names those created during the erasure', async () => {
     await create(1)
     await dashboard.open(account, 'person')
     await find()
@@ -260,7 +260,7 @@ describe.skipIf(!browserPath)('the dashboard › person', () => {
       .waitFor()
   })
 
-  it('asks before an erasure or its certificates are lost, and keeps them while other screens are open', async () => {
+  it('warns before an erasure or its certificates are lost, and keeps them while other screens are open', async () => {
     await create(1)
     await dashboard.open(account, 'person')
     await find()
@@ -286,7 +286,7 @@ describe.skipIf(!browserPath)('the dashboard › person', () => {
     expect(asked).toEqual(['confirm', 'confirm', 'beforeunload'])
   })
 
-  it('takes the ticket and the days from an open request, purges the erased records at once, and shows hostile text as text', async () => {
+  it('fills in the ticket and the due days of an open request, purges erased records immediately, and escapes hostile text', async () => {
     const [id = ''] = await create(1, hostile, account, { consent_id: hostile })
     const draft = { ticket: hostile, kind: 'erasure', subject_ids: [hostile, 'customer-7'], received_on: '2020-01-31' }
     expect((await service.call('POST', '/api/v1/requests', { key: account.key, body: draft })).status).toBe(201)
@@ -330,7 +330,7 @@ describe.skipIf(!browserPath)('the dashboard › person', () => {
     expect(JSON.parse(certificate)).toMatchObject({ type: 'purge_certificate', records: [{ id }] })
   })
 
-  it('shows all to a reader, who cannot erase', async () => {
+  it('shows everything to a reader, who cannot erase', async () => {
     await create(1)
     await dashboard.open(account, 'person')
     const { cookie } = await readerSession(service, account)

@@ -101,7 +101,7 @@ describe.skipIf(!browserPath)('the dashboard › records', () => {
     expect(await cells('max@example.com\\u{20}')).toMatch(/^20\S+ \S+ UTC$/)
   })
 
-  it('shows what a purge left, reports an unknown id, and offers readers no changes', async () => {
+  it('shows what is left after a purge, reports an unknown id, and offers readers no changes', async () => {
     const owner = await newImporter(service)
     await publishNotice(service, owner, { version: 1, languages: ['de'], validFor: 'P1Y' })
     const draft = { subject_id: 'max@example.com', accepted: true, preferences: { ads: true }, notice_locale: 'de' }
@@ -117,14 +117,14 @@ describe.skipIf(!browserPath)('the dashboard › records', () => {
     await owner.remove(id)
     await service.call('POST', '/api/v1/subjects/purge', { key: owner.key, body: { ids: [id] } })
     await page.reload()
-    await page.getByText('its preferences, and whose it was, are gone').waitFor()
+    await page.getByText('its preferences and its subject are gone').waitFor()
     expect(await text('main')).not.toMatch(/max@example.com|ads/)
 
     await dashboard.open(owner, 'records/01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11')
     expect(await dashboard.page.getByRole('alert').innerText()).toContain('has no record with the id')
   })
 
-  it('filters as the command does, keeps filters out of the address, and restores them after a record', async () => {
+  it('filters like the command, keeps filters out of the address, and restores them after viewing a record', async () => {
     const owner = await newImporter(service)
     const kept = await owner.create({ subject_id: 'maria@example.com', consent_id: 'cookies', accepted: true })
     await owner.create({ subject_id: 'maria@example.com', accepted: false })
@@ -170,7 +170,7 @@ describe.skipIf(!browserPath)('the dashboard › records', () => {
     expect(dashboard.requests.filter(each => !each.startsWith('GET '))).toEqual([])
   })
 
-  it('shows one page at a time, and comes back to it from a record', async () => {
+  it('shows one page at a time, and returns to it from a record', async () => {
     const owner = await newImporter(service)
     const records = Array.from({ length: 120 }, (_, index) => ({
       ...{ site_id: owner.siteId, subject_id: `person-${index}`, accepted: index % 3 === 0 },

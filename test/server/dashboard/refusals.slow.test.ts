@@ -6,7 +6,7 @@ import type { TestAccount } from '../../support/service.ts'
 
 const password = 'correct horse battery staple'
 
-describe.skipIf(!browserPath)('the dashboard › on a bad day', () => {
+describe.skipIf(!browserPath)('the dashboard › when something fails', () => {
   const dashboard = useDashboard()
   const { service } = dashboard
 
@@ -31,7 +31,7 @@ describe.skipIf(!browserPath)('the dashboard › on a bad day', () => {
   const create = (page: Page) => page.getByRole('button', { name: 'Create the key' }).click()
   const alert = (page: Page) => page.getByRole('alert').last().innerText()
 
-  it('when the password is wrong, says so and keeps the e-mail; after ten attempts, says when to try again', async () => {
+  it('when the password is wrong, says so and keeps the e-mail; after ten attempts, says when to retry', async () => {
     const account = await service.newAccount({ password })
     const page = await dashboard.open(null, 'usage')
     await signIn(page, account, 'wrong')
@@ -49,7 +49,7 @@ describe.skipIf(!browserPath)('the dashboard › on a bad day', () => {
     expect(await dashboard.page.getByLabel('E-mail').inputValue()).toBe(other.email)
   })
 
-  it('when the session ends during an edit, hides the page and keeps the text for the same user', async () => {
+  it('when the session expires during an edit, hides the page and keeps the input for the same user', async () => {
     const account = await service.newAccount({ password })
     const page = await openForm(account, 'typed before')
     await service.sql`update users set session_version = session_version + 1 where id = ${account.userId}`
@@ -71,7 +71,7 @@ describe.skipIf(!browserPath)('the dashboard › on a bad day', () => {
     expect(await keyNames(account)).toEqual(['typed before', 'a key'])
   })
 
-  it('when another user signs in, shows nothing of the first one', async () => {
+  it('when another user signs in, shows no data of the first one', async () => {
     const [account, other] = [await service.newAccount({ password }), await service.newAccount({ password })]
     const page = await openForm(account, 'typed before')
     await service.sql`update users set session_version = session_version + 1 where id = ${account.userId}`
@@ -83,7 +83,7 @@ describe.skipIf(!browserPath)('the dashboard › on a bad day', () => {
     expect(new URL(page.url()).hash).toBe('')
   })
 
-  it('when one of two tabs signs out or in, as the same or another user, the other follows at once', async () => {
+  it('when one of two tabs signs out or in, as the same or another user, the other follows immediately', async () => {
     const [account, other] = [await service.newAccount({ password }), await service.newAccount({ password })]
     const page = await openForm(account, 'typed before')
     const tab = await page.context().newPage()
@@ -103,7 +103,7 @@ describe.skipIf(!browserPath)('the dashboard › on a bad day', () => {
     }
   })
 
-  it('when the script or the style sheet is missing, says so and offers a reload', async () => {
+  it('when the script or style sheet is missing, says so and offers a reload', async () => {
     const page = await dashboard.open(null)
     const late = page.getByText('The page has not started yet.')
     const cdp = await page.context().newCDPSession(page)
@@ -142,7 +142,7 @@ describe.skipIf(!browserPath)('the dashboard › on a bad day', () => {
       await route.abort()
     })
     await create(page)
-    expect(await alert(page)).toContain('The change may or may not have been made: look before you repeat it.')
+    expect(await alert(page)).toContain('The change may or may not have been made: check before you repeat it.')
     expect(await page.getByLabel('Name').inputValue()).toBe('lost')
     await page.getByRole('button', { name: 'Cancel' }).click()
     await page.getByRole('row', { name: 'lost' }).waitFor()
@@ -180,7 +180,7 @@ describe.skipIf(!browserPath)('the dashboard › on a bad day', () => {
     expect(await page.getByRole('button', { name: 'Create a key' }).count()).toBe(0)
   })
 
-  it('sends one change for a double click', async () => {
+  it('when a button is double-clicked, sends one change', async () => {
     const account = await service.newAccount()
     const page = await openForm(account, 'once')
     await page.getByRole('button', { name: 'Create the key' }).dblclick()

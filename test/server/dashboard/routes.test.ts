@@ -10,7 +10,7 @@ async function page() {
 }
 
 describe('GET /', () => {
-  it('serves the page to a browser, with a policy that allows its one script', async () => {
+  it('serves the page to a browser, with a policy that allows only its script', async () => {
     const { statusCode, headers, body } = await page()
     const [, integrity = ''] = /<script [^>]*integrity="([^"]+)"/.exec(body) ?? []
     expect([statusCode, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8'])
@@ -20,7 +20,7 @@ describe('GET /', () => {
   })
 
   it.each([['*/*'], ['application/json'], [undefined]])(
-    'with Accept %s, names the route of health and the description of the API',
+    'with Accept %s, links the health route and the API description',
     async accept => {
       const headers = accept === undefined ? {} : { accept }
       const answer = await service.app.inject({ url: '/', headers })
@@ -30,14 +30,17 @@ describe('GET /', () => {
     },
   )
 
-  it.each([html, { accept: '*/*' }])('has the same headers as HEAD, which has no body, with %j', async headers => {
-    const [get, head] = await Promise.all(['GET', 'HEAD'].map(method => fetch(service.url, { method, headers })))
-    expect([get?.status, head?.status, await head?.text()]).toEqual([200, 200, ''])
-    for (const name of ['content-type', 'content-length', 'vary', 'cache-control', 'content-security-policy'])
-      expect([name, head?.headers.get(name)]).toEqual([name, get?.headers.get(name)])
-  })
+  it.each([html, { accept: '*/*' }])(
+    'returns the same headers for GET and HEAD, and no body for HEAD, with %j',
+    async headers => {
+      const [get, head] = await Promise.all(['GET', 'HEAD'].map(method => fetch(service.url, { method, headers })))
+      expect([get?.status, head?.status, await head?.text()]).toEqual([200, 200, ''])
+      for (const name of ['content-type', 'content-length', 'vary', 'cache-control', 'content-security-policy'])
+        expect([name, head?.headers.get(name)]).toEqual([name, get?.headers.get(name)])
+    },
+  )
 
-  it('without the dashboard, serves no page', async () => {
+  it('when the dashboard is disabled, serves no page', async () => {
     const node = await service.addNode({ config: { dashboard: false } })
     const answer = await node.app.inject({ url: '/', headers: html })
     expect([answer.statusCode, answer.json()]).toEqual([200, { ready: '/ready', openapi: '/api/v1/openapi.json' }])
@@ -50,7 +53,7 @@ describe('GET /dashboard/FILE', () => {
     return [...body.matchAll(/(?:src|href)="(dashboard\/[^"]+)"/g)].map(([, path = '']) => `/${path}`)
   }
 
-  it('serves every file of the page, compressed if the browser can, for a year', async () => {
+  it('serves every file of the page, cacheable for a year, and compressed if the browser supports it', async () => {
     const paths = await filesOfPage()
     expect(paths).toHaveLength(3)
     for (const url of paths) {
@@ -65,12 +68,12 @@ describe('GET /dashboard/FILE', () => {
     }
   })
 
-  it('answers as any unknown route for a file that is not of the page', async () => {
+  it('when a file does not belong to the page, responds as to any unknown route', async () => {
     for (const url of ['/dashboard/app.js', '/dashboard/..%2f..%2fpackage.json', '/dashboard/files.json'])
       expect((await service.app.inject({ url, headers: html })).statusCode).toBe(401)
   })
 
-  it('holds the whole page in at most 60 kB as a browser gets it', async () => {
+  it('serves the whole page in at most 60 kB', async () => {
     const sizes = ['/', ...(await filesOfPage())].map(async url => {
       const answer = await service.app.inject({
         url,

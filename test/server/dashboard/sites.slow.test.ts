@@ -14,7 +14,7 @@ describe.skipIf(!browserPath)('the dashboard › sites', () => {
     return (await service.call('POST', path, { headers: { 'x-site-token': token }, body })).status
   }
 
-  it('creates a site by keyboard alone, with a token that is shown once and works', async () => {
+  it('creates a site by keyboard alone, with a working token that is shown once', async () => {
     const account = await service.newAccount()
     const page = await dashboard.open(account, 'sites')
     await page.getByRole('row', { name: 'a site' }).waitFor()
@@ -54,7 +54,7 @@ describe.skipIf(!browserPath)('the dashboard › sites', () => {
     expect(await page.content()).not.toContain(token)
   })
 
-  it('sends only what was changed, so that what another tab has saved since stays', async () => {
+  it('sends only changed fields, and keeps what another tab has saved since', async () => {
     const account = await service.newAccount()
     const path = `sites/${account.siteId}`
     await call(account, 'PATCH', path, { allowed_origins: ['https://a.example'] })
@@ -84,7 +84,7 @@ describe.skipIf(!browserPath)('the dashboard › sites', () => {
     expect(await page.getByLabel('Name').inputValue()).toBe('Shop 2')
   })
 
-  it('asks before a change that deletes records or shuts out pages, and sends nothing without confirmation', async () => {
+  it('prompts before a change that deletes records or blocks pages, and sends nothing without confirmation', async () => {
     const account = await service.newAccount()
     const path = `sites/${account.siteId}`
     await call(account, 'PATCH', path, { allowed_origins: ['https://a.example'], retention_days: 365 })
@@ -123,7 +123,7 @@ describe.skipIf(!browserPath)('the dashboard › sites', () => {
     expect((await readSites(account))[0].strict_notices).toBe(true)
   })
 
-  it('shows at each field what the service rejects of it, and keeps what was typed', async () => {
+  it('shows the service’s error at each field, and keeps the input', async () => {
     const account = await service.newAccount()
     const page = await dashboard.open(account, `sites/${account.siteId}`)
     await page.getByLabel('Retention').fill('30 days')
@@ -136,7 +136,7 @@ describe.skipIf(!browserPath)('the dashboard › sites', () => {
     expect(await page.getByLabel('Retention').inputValue()).toBe('30 days')
   })
 
-  it('rotates a token, at once only after confirmation', async () => {
+  it('rotates a token, and without an overlap only after confirmation', async () => {
     const account = await service.newAccount()
     const page = await dashboard.open(account, `sites/${account.siteId}`)
     const issue = page.getByRole('button', { name: 'Issue a new token' })
@@ -158,7 +158,7 @@ describe.skipIf(!browserPath)('the dashboard › sites', () => {
     expect(await Promise.all(tokens.map(answerOf))).toEqual([401, 401, 201])
   })
 
-  it('shows a reader everything and no way to change it', async () => {
+  it('shows a reader everything but no controls to change it', async () => {
     const account = await service.newAccount()
     await service.sql`update users set role = 'reader' where account_id = ${account.accountId}`
     const page = await dashboard.open(account, 'sites')

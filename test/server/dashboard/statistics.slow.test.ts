@@ -28,7 +28,7 @@ describe.skipIf(!browserPath)('the dashboard › statistics', () => {
     return found.map(row => row.split('\t').map(cell => cell.trim()))
   }
 
-  it('shows the numbers of the API, and small groups only if Exact is chosen', async () => {
+  it('shows the numbers of the API, and small groups only if Exact is selected', async () => {
     const account = await service.newAccount()
     await createMany(account, [
       ...persons(40, { accepted: true, preferences: { ads: true, rare: true } }).map((record, index) =>
@@ -74,7 +74,7 @@ describe.skipIf(!browserPath)('the dashboard › statistics', () => {
     expect((await rows())[2]).toEqual(['rare', '4', '4', '0', '0', '0', '0', '100.0 %', ''])
   })
 
-  it('says how many groups are hidden and why, and is accessible', async () => {
+  it('states how many groups are hidden and why, and is accessible', async () => {
     const account = await service.newAccount()
     const page = await dashboard.open(account, 'usage')
     const group = { site_id: null, site_name: null, persons: 20, anonymous: 0, withdrawn: 0, deleted: 0, imported: 0 }
@@ -111,7 +111,7 @@ describe.skipIf(!browserPath)('the dashboard › statistics', () => {
     await dashboard.expectAccessible()
   })
 
-  it('shows the newest hundred of many days, and those before on request', async () => {
+  it('shows the newest hundred days, and earlier ones on request', async () => {
     const account = await service.newAccount()
     await createMany(account, persons(12, { accepted: true }))
     const page = await dashboard.open(account, 'usage')
@@ -139,7 +139,7 @@ describe.skipIf(!browserPath)('the dashboard › statistics', () => {
     expect(await page.getByRole('button', { name: 'Show', exact: false }).count()).toBe(1)
   })
 
-  it('shows no numbers of other filters beside an error', async () => {
+  it('shows no numbers of other filters next to an error', async () => {
     const account = await service.newAccount()
     await createMany(account, persons(12, { accepted: true }))
     const page = await dashboard.open(account, 'statistics')

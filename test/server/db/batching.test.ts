@@ -20,14 +20,14 @@ function runAll(batcher: Batcher<number | string, number>, items: readonly (numb
   return { calls, results }
 }
 
-describe('Batcher › calls in one turn of the event loop', () => {
+describe('Batcher › calls in one tick', () => {
   it('run as one batch, and each gets its own result', async () => {
     const { calls, results } = runAll(new Batcher(), [1, 2, 3])
     expect(await results).toMatchObject([{ value: 2 }, { value: 4 }, { value: 6 }])
     expect(calls).toEqual([[1, 2, 3]])
   })
 
-  it('run as one batch for each key', async () => {
+  it('run as one batch per key', async () => {
     const batcher = new Batcher<number | string, number>()
     const [one, other] = [runAll(batcher, [1], 'a'), runAll(batcher, [2], 'b')]
     expect(await Promise.all([one.results, other.results])).toMatchObject([[{ value: 2 }], [{ value: 4 }]])
@@ -50,7 +50,7 @@ describe('Batcher › calls in one turn of the event loop', () => {
 })
 
 describe('Batcher › a batch has an Error among its results', () => {
-  it('rejects the call of that item alone, without a retry', async () => {
+  it('rejects only the call of that item, without a retry', async () => {
     const batcher = new Batcher<number, number>()
     let calls = 0
     const execute = async (items: readonly number[]) => {
@@ -65,7 +65,7 @@ describe('Batcher › a batch has an Error among its results', () => {
 
 describe('Batcher › a batch fails', () => {
   it.each(['22003', '54000', '23505', '23503', '42P01', 'of no database'])(
-    'with %s, which one item can cause: each item is retried alone, and only that one fails',
+    'with %s, which one item can cause, retries each item alone, and only that one fails',
     async code => {
       const { calls, results } = runAll(new Batcher(), [1, code, 3])
       expect(await results).toMatchObject([{ value: 2 }, { status: 'rejected', reason: { code } }, { value: 6 }])
@@ -74,7 +74,7 @@ describe('Batcher › a batch fails', () => {
   )
 
   it.each(['CONNECTION_CLOSED', '57P01', '40001', '40P01', '25006', '0A000', '53300', '57014', 'ECONNREFUSED'])(
-    'with %s, which no single item causes: every item fails, without a retry',
+    'with %s, which no single item causes, fails every item without a retry',
     async code => {
       const { calls, results } = runAll(new Batcher(), [1, code, 3])
       expect(await results).toMatchObject([{ reason: { code } }, { reason: { code } }, { reason: { code } }])
@@ -82,7 +82,7 @@ describe('Batcher › a batch fails', () => {
     },
   )
 
-  it('with a single item: it fails at once, without a retry', async () => {
+  it('with a single item, fails immediately without a retry', async () => {
     const { calls, results } = runAll(new Batcher(), ['22003'])
     expect(await results).toMatchObject([{ reason: { code: '22003' } }])
     expect(calls).toEqual([['22003']])

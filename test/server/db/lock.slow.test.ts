@@ -35,7 +35,7 @@ afterEach(async () => {
 })
 
 describe('lockFolder', () => {
-  it('locks a folder for one caller, returns null to others, and can be locked again after a release', async () => {
+  it('locks a folder for one caller, returns null to others, and can be locked again after its release', async () => {
     const release = await lockFolder(folder)
     expect(release).toBeTypeOf('function')
     expect([await lockFolder(folder), await lockFolder(folder)]).toEqual([null, null])
@@ -46,7 +46,7 @@ describe('lockFolder', () => {
     expect(readdirSync(folder).length).toBeLessThanOrEqual(1)
   })
 
-  it('returns null while another process holds the lock, and locks when that process was killed', async () => {
+  it('returns null while another process holds the lock, and locks once that process was killed', async () => {
     const holder = await take()
     expect(holder.word).toBe('taken')
     expect(await lockFolder(folder)).toBeNull()
@@ -59,7 +59,7 @@ describe('lockFolder', () => {
     expect(readdirSync(folder).length).toBeLessThanOrEqual(1)
   })
 
-  it('locks when the process that holds the lock exits by itself', async () => {
+  it('locks once the process that holds the lock exits', async () => {
     const holder = await take()
     holder.process.kill('SIGTERM')
     await once(holder.process, 'exit')
@@ -73,7 +73,7 @@ describe('lockFolder › concurrent callers', () => {
   it.each([
     ['free', 20, async () => {}],
     ['left by a killed process', isLongRun ? 20 : 5, async () => kill((await take()).process)],
-  ])('gives the lock to exactly one of 20 callers when it is %s', async (_name, rounds, prepare) => {
+  ])('the lock is granted to exactly one of 20 callers when it is %s', async (_name, rounds, prepare) => {
     for (let round = 0; round < rounds; round += 1) {
       await prepare()
       const takers = await Promise.all(Array.from({ length: 20 }, () => lockFolder(folder)))
@@ -85,7 +85,7 @@ describe('lockFolder › concurrent callers', () => {
     }
   })
 
-  it('gives the lock to exactly one of several processes after a killed one', async () => {
+  it('the lock is granted to exactly one of several processes after a killed one', async () => {
     for (let round = 0; round < (isLongRun ? 20 : 3); round += 1) {
       await kill((await take()).process)
       const takers = await Promise.all(Array.from({ length: 6 }, take))

@@ -24,7 +24,7 @@ it('migrate › migrates an empty database once when eight nodes start at the sa
   expect(names.map(({ name }) => name)).toEqual(readdirSync(folder).sort())
 })
 
-it('migrate › leaves the schema as it was when a migration fails, and succeeds afterwards', async () => {
+it('migrate › when a migration fails, leaves the schema unchanged, and succeeds afterwards', async () => {
   const before = await readSchema(database.sql)
   await emptyDatabase(database.sql)
   await database.sql`create table secrets ()` // in the way of the baseline
@@ -35,7 +35,7 @@ it('migrate › leaves the schema as it was when a migration fails, and succeeds
   expect(await readSchema(database.sql)).toEqual(before)
 })
 
-it('migrate › distributes tables that have rows already, and leaves no copy of them on the coordinator', async () => {
+it('migrate › distributes tables that already have rows, and leaves no copy on the coordinator', async () => {
   if (!onCitus()) return
   const accounts = Array.from({ length: 20 }, () => crypto.randomUUID())
   for (const id of accounts)
@@ -45,7 +45,7 @@ it('migrate › distributes tables that have rows already, and leaves no copy of
   expect(await database.sql`select pg_relation_size('accounts')::integer as size`).toEqual([{ size: 0 }])
 })
 
-it('migrate › refuses a schema of a newer version, unless that allows this version to run beside it', async () => {
+it('migrate › rejects a newer schema, unless that schema allows this version to run alongside', async () => {
   const { sql } = database
   await migrate(sql)
   const insert = (name: string, oldest: string | null) =>

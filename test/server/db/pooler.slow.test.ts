@@ -33,7 +33,7 @@ describe.skipIf(!isPossible)('connect › behind a pooler that assigns a backend
     await pooler?.stop()
   })
 
-  it('migrates, stores every record as it was sent, and leaves no prepared statements in the backends', async () => {
+  it('migrates, stores every record unchanged, and leaves no prepared statements in the backends', async () => {
     await migrate(pooled)
     expect(await loaded()).toEqual([])
     const before = await preparedStatements()
@@ -42,7 +42,7 @@ describe.skipIf(!isPossible)('connect › behind a pooler that assigns a backend
     expect((await preparedStatements()) - before).toBeLessThan(20)
   })
 
-  it('fails a statement after the statement timeout of the database', async () => {
+  it('aborts a statement after the database’s statement timeout', async () => {
     await expect(pooled`select pg_sleep(20)`).rejects.toMatchObject({ code: '57014' })
   })
 

@@ -209,7 +209,7 @@ describe('power cut', () => {
     recording = recordingFile ? (deserialize(readFileSync(recordingFile)) as Recording) : await record()
   })
 
-  it('a recording holds every operation › a disk that keeps all of them holds the files of the folder', () => {
+  it('a recording contains every operation › a disk with all of them has the folder’s files', () => {
     if (recordingFile) return
     const disk = new SimulatedDisk()
     for (const operation of recording.operations) disk.apply(operation)
@@ -224,7 +224,7 @@ describe('power cut', () => {
     expect(contents(root)).toEqual(contents(join(folder, 'recorded-later')))
   })
 
-  it(`${replays} cuts at random moments, with any part of what was not flushed › open and lose no acknowledged write`, {
+  it(`${replays} cuts at random moments, with any part of the unflushed data › open and lose no acknowledged write`, {
     timeout: 120_000 + replays * 5000,
   }, async () => {
     const startedAt = Date.now()
@@ -257,7 +257,7 @@ describe('power cut', () => {
   )
 })
 
-it('failed flush › acknowledges nothing afterwards, and restarts from what is on the disk', async () => {
+it('failed flush › acknowledges nothing afterwards, and restarts from the data on disk', async () => {
   const data = mkdtempSync(join(tmpdir(), 'consentctl-power-'))
   const isBroken = join(data, 'broken')
   const thread = join(data, 'thread.mjs')

@@ -27,7 +27,7 @@ function worker(script: string): URL {
 
 const starts = () => readFileSync(join(folder, 'starts'), 'utf8').length
 
-it('startEmbedded › restarts the database when its thread ends by itself, until it is closed', async () => {
+it('startEmbedded › restarts the database when its thread exits, until it is closed', async () => {
   const workerFile = worker(`parentPort.postMessage('ready'); setTimeout(() => process.exit(1), 20)`)
   const database = await startEmbedded(folder, { workerFile })
   await vi.waitFor(() => expect(starts()).toBeGreaterThan(3), { timeout: 5000 })
@@ -118,7 +118,7 @@ it.each(damages)(
   },
 )
 
-it.skipIf(process.getuid?.() === 0)('startEmbedded › says how to use a folder of another user', async () => {
+it.skipIf(process.getuid?.() === 0)('startEmbedded › explains how to use a folder owned by another user', async () => {
   chmodSync(folder, 0o500)
   const error = await startEmbedded(folder, { workerFile: built }).catch((error: OperatorError) => error)
   chmodSync(folder, 0o700)
@@ -138,7 +138,7 @@ it('startEmbedded › opens a database with an empty postmaster.pid, and keeps t
   await database.close()
 })
 
-it('startEmbedded › checkpoints a long write-ahead log, so that it does not grow and a start does not replay it', async () => {
+it('startEmbedded › checkpoints a long write-ahead log, which a later start does not replay', async () => {
   const database = await startEmbedded(folder, { workerFile: built, checkpointIntervalMs: 100 })
   const sql = connect({ target: { folder }, max: 1 })
   const checkpointed = async () =>

@@ -16,30 +16,30 @@ function failing(...codes: string[]) {
 }
 
 describe('withRetry', () => {
-  it('runs the work once when it succeeds', async () => {
+  it('runs the callback once when it succeeds', async () => {
     const { work, tries } = failing()
     expect(await withRetry(work, usual)).toBe('done')
     expect(tries()).toBe(1)
   })
 
-  it('reports the code of each error that it retries', async () => {
+  it('reports the code of each retried error', async () => {
     const codes: string[] = []
     await withRetry(failing('40001', '40P01', '40001').work, { ...usual, onRetry: code => codes.push(code) })
     expect(codes).toEqual(['40001', '40P01', '40001'])
   })
 
-  it('throws the first error when a retry after a lost connection fails', async () => {
+  it('when a retry after a lost connection fails, throws the first error', async () => {
     await expect(withRetry(failing('ECONNRESET', '22003').work, usual)).rejects.toThrow('ECONNRESET')
     await expect(withRetry(failing('40001', 'EPIPE', '40001').work, usual)).rejects.toThrow('EPIPE')
   })
 
-  it('does not retry when the budget is used up', async () => {
+  it('when the retry budget is used up, does not retry', async () => {
     const { work, tries } = failing('40001', '40001')
     await expect(withRetry(work, { ...usual, budgetMs: 0 })).rejects.toThrow('40001')
     expect(tries()).toBe(1)
   })
 
-  it('does not retry work that is not idempotent after a lost connection', async () => {
+  it('after a lost connection, does not retry a callback that is not idempotent', async () => {
     const { work, tries } = failing('CONNECTION_CLOSED')
     await expect(withRetry(work, { ...usual, isIdempotent: false })).rejects.toThrow('CONNECTION_CLOSED')
     expect(tries()).toBe(1)
@@ -91,7 +91,7 @@ describe('dbErrorKind, dbErrorCode, dbErrorClass', () => {
     ['XX000', 'unexpected state: server closed the connection', 'while executing command on db-2:5432'],
     ['XX000', '', 'PL/pgSQL function f() line 1 at RAISE'],
     ['42P01', 'connection not open', 'while executing command on db-2:5432'],
-  ])('leave a bug a bug: %s %j', (code, message, where) => {
+  ])('do not treat a bug as a lost connection: %s %j', (code, message, where) => {
     const error = Object.assign(new Error(message), { code, where })
     expect([dbErrorKind(error), dbErrorCode(error)]).toEqual([null, code])
   })
@@ -105,7 +105,7 @@ describe('dbErrorKind, dbErrorCode, dbErrorClass', () => {
     ['40001'],
     [null],
     [undefined],
-  ])('return null for an error that is not the database’s: %s', error => {
+  ])('return null for an error that does not come from the database: %s', error => {
     expect([dbErrorKind(error), dbErrorCode(error)]).toEqual([null, null])
   })
 })

@@ -59,7 +59,7 @@ describe.skipIf(!onCitus())('Citus', () => {
     await expectOneShard()
   })
 
-  it('statements of the jobs about one account query a single shard, so that others need not be reached', async () => {
+  it('statements of jobs about one account query a single shard, and do not need the other workers', async () => {
     const sql = recording(service.sql)
     const { accountId, live } = await newHoldings(service)
     sent.length = 0

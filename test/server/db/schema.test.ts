@@ -6,7 +6,7 @@ const database = useDatabase()
 /** Tables without an account, or by which an account is found: copied to every node of a cluster. */
 const shared = ['key_statements', 'logins', 'migrations', 'secrets']
 
-it('schema › every key of a tenant’s table begins with account_id, so that Citus finds its rows in one shard', async () => {
+it('schema › every key of a tenant’s table begins with account_id', async () => {
   const keys = await database.sql<{ name: string; head: string }[]>`
     select t.relname || ' ' || k.relname as name, a.attname as head
     from pg_index i join pg_class t on t.oid = i.indrelid join pg_class k on k.oid = i.indexrelid

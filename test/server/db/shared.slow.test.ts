@@ -39,7 +39,7 @@ describe('SharedPGlite', () => {
     clients = []
   })
 
-  it('returns its own rows to each client when messages are longer than a read', async () => {
+  it('returns its own rows to each client, even when messages are longer than a read', async () => {
     const sizes = [10, 70_000, 200_000, 1_000_000]
     await Promise.all(
       Array.from({ length: 12 }, async (_, number) => {
@@ -53,7 +53,7 @@ describe('SharedPGlite', () => {
     )
   })
 
-  it('returns its own rows to each client in a transaction, which others see only when it has ended', async () => {
+  it('returns its own rows to each client in a transaction, which others see only after its commit', async () => {
     const setup = client()
     await setup`create table marks (client int, step int)`
     await Promise.all(
@@ -84,7 +84,7 @@ describe('SharedPGlite', () => {
     expect(await other).toEqual([{ whose: 'theirs' }])
   })
 
-  it('keeps a slow sequence of messages together between those of other clients', async () => {
+  it('does not interleave a slow message sequence with those of other clients', async () => {
     let going = true
     const busy = Array.from({ length: 4 }, async (_, number) => {
       const sql = client()
@@ -133,7 +133,7 @@ describe('SharedPGlite', () => {
     }
   })
 
-  it('serves the other clients after an error and after a function call of a client that stays', async () => {
+  it('serves the other clients after an error and after a function call of a connected client', async () => {
     raw.send(...failing, wire.sync)
     expect(await raw.ready()).toContain('nowhere')
     expect(await within(client()`select 1 as one`)).toEqual([{ one: 1 }])
@@ -142,7 +142,7 @@ describe('SharedPGlite', () => {
     expect(await within(client()`select 2 as two`)).toEqual([{ two: 2 }])
   })
 
-  it('answers a client whose messages arrive during the failed sequence of another', async () => {
+  it('responds to a client whose messages arrive during the failed sequence of another', async () => {
     const sql = client()
     await sql`select 1`
     raw.send(...failing)
@@ -153,7 +153,7 @@ describe('SharedPGlite', () => {
     expect(await within(other)).toEqual([{ word: 'heard' }])
   })
 
-  it('answers every query while others fail', async () => {
+  it('responds to every query while others fail', async () => {
     const results = await Promise.allSettled(
       Array.from({ length: 8 }, (_, number) => {
         const sql = client()

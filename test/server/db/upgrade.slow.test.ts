@@ -32,7 +32,7 @@ const all = [first, ...later]
 
 const hasSessions = process.env['TEST_ENGINE'] === 'postgres'
 
-describe.skipIf(!hasSessions)('migrate › beside nodes of the version before', () => {
+describe.skipIf(!hasSessions)('migrate › alongside nodes of the previous version', () => {
   const database = useDatabase()
 
   /** Makes the schema of the first `count` migrations, and returns the lines of the newest. */
@@ -71,7 +71,7 @@ describe.skipIf(!hasSessions)('migrate › beside nodes of the version before', 
   it.each([
     ['a long read, such as a backup', 1, 'select from records, totals'],
     ['a read of the last table of a migration', 4, 'select from totals'],
-  ])('keeps no request waiting for the end of %s, and says once that it waits', async (_name, count, read) => {
+  ])('blocks no request until the end of %s, and logs once that it waits', async (_name, count, read) => {
     const newest = await startWith(count)
     const { slowestMs, told, last } = await migrateBeside(read, 2800)
     expect(slowestMs).toBeLessThan(1200)
@@ -80,7 +80,7 @@ describe.skipIf(!hasSessions)('migrate › beside nodes of the version before', 
     expect(await readSchema(database.sql)).toEqual(newest)
   })
 
-  it('waits for a vacuum, which stops no request, until autovacuum would give way', async () => {
+  it('waits for a vacuum without blocking requests, until autovacuum would yield', async () => {
     const newest = await startWith(2)
     const vacuum = 'lock table records in share update exclusive mode'
     const { slowestMs, told } = await migrateBeside(vacuum, 900)
@@ -89,7 +89,7 @@ describe.skipIf(!hasSessions)('migrate › beside nodes of the version before', 
     expect(await readSchema(database.sql)).toEqual(newest)
   })
 
-  it('ends with the schema of a new database after four nodes migrate it at once and are killed five times', async () => {
+  it('has the schema of a new database after four nodes migrate it concurrently and are killed five times', async () => {
     const { sql } = database
     const newest = await startWith(1)
     const steps = Array.from({ length: 40 }, (_, at): Migration => [`0006_${at + 100}`, ['select pg_sleep(0.02)']])
@@ -119,7 +119,7 @@ describe.skipIf(!hasSessions)('migrate › beside nodes of the version before', 
     expect(await readSchema(sql)).toEqual(newest)
   })
 
-  it('keeps what was migrated before a failure, and continues after it', async () => {
+  it('keeps the migrations before a failure, and continues after it', async () => {
     const { sql } = database
     await startWith(1)
     const applied = async () => (await sql`select name from migrations order by name desc limit 1`)[0]?.['name']

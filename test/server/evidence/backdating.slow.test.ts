@@ -51,7 +51,7 @@ const found = async () => (await verified(sql)).findings
 const idsOf = (entries: readonly { consent_id: string | null }[]) =>
   [...new Set(entries.map(({ consent_id }) => consent_id))].sort()
 
-it(`${forgeries} records that are forged today and dated 400 days back are named, covered or not, and get no receipt`, async () => {
+it(`${forgeries} records that are forged today and dated 400 days back are reported, covered or not, and get no receipt`, async () => {
   const { id } = await owner.create()
   expect(await cover()).toEqual([])
   const forged = (await insert({ records: forgeries, entries: 2, at: ago(400) })).sort()
@@ -71,7 +71,7 @@ it(`${forgeries} records that are forged today and dated 400 days back are named
   expect((await receipt(id)).status).toBe(200)
 })
 
-it('a change that is forged today and dated back is named for its version', async () => {
+it('a change that is forged today and backdated is reported with its version', async () => {
   setClock(ago(10))
   const { id } = await owner.create()
   await cover()
@@ -86,7 +86,7 @@ it('a change that is forged today and dated back is named for its version', asyn
   await expectNoReceipt(id)
 })
 
-it('a checkpoint that is dated back by SQL hides nothing', async () => {
+it('a checkpoint that SQL backdates hides nothing', async () => {
   const { id } = await owner.create()
   await cover()
   const [forged = ''] = await insert({ at: ago(400) })
@@ -104,7 +104,7 @@ it('a checkpoint that is dated back by SQL hides nothing', async () => {
   await expect(cover()).rejects.toThrow('was changed')
 })
 
-it('a kept checkpoint exposes records that are dated before it, even in a log that was made again', async () => {
+it('a kept checkpoint exposes records dated before it, even in a rebuilt log', async () => {
   setClock(ago(30))
   await owner.create()
   await cover()
@@ -127,7 +127,7 @@ it('a kept checkpoint exposes records that are dated before it, even in a log th
   expect(idsOf((await verified(sql, { kept: before })).findings)).toEqual([forged])
 })
 
-it('the tolerance is for entries that are committed late', async () => {
+it('the tolerance covers entries that are committed late', async () => {
   await owner.create()
   await cover()
   await insert({ at: new Date(Date.now() - backdatingToleranceMs + 60_000) })
@@ -138,7 +138,7 @@ it('the tolerance is for entries that are committed late', async () => {
   expect(idsOf(await cover())).toEqual([late])
 })
 
-it('all back-dated entries that are not in the log yet are named', async () => {
+it('all backdated entries that are not in the log yet are reported', async () => {
   await owner.create()
   await cover()
   const forged = (await insert({ records: 101, entries: 3, at: ago(400) })).sort()
@@ -146,7 +146,7 @@ it('all back-dated entries that are not in the log yet are named', async () => {
   expect(await found()).toMatchObject(expected)
 })
 
-it('old entries are not back-dated when nothing was covered before, not even after checkpoints of the same run', async () => {
+it('old entries do not count as backdated if nothing was covered before, even after checkpoints of the same run', async () => {
   const shape = { records: entriesPerCheckpoint / 2 + 100, entries: 2, at: ago(400) }
   const [first] = await insert(shape)
   expect(await found()).toEqual([])
@@ -159,7 +159,7 @@ it('old entries are not back-dated when nothing was covered before, not even aft
   expect(idsOf(await found())).toEqual([forged])
 })
 
-it('entries that wait long for their checkpoint are not back-dated', async () => {
+it('entries that wait long for their checkpoint do not count as backdated', async () => {
   setClock(ago(30))
   await owner.create()
   await cover()
@@ -173,16 +173,19 @@ it('entries that wait long for their checkpoint are not back-dated', async () =>
   expect((await receipt(id)).status).toBe(200)
 })
 
-it.each([0, 1])('an entry of the account that waits behind many of records is not back-dated (%i more)', async more => {
-  const { accountId, userId } = owner
-  await cover()
-  await setPassword(sql, { accountId, userId }, { passwordHash: 'another', at: new Date(now) }, machine)
-  setClock(new Date(now + 2 * backdatingToleranceMs))
-  await insert({ records: entriesPerCheckpoint + more })
-  expect(await cover()).toEqual([])
-  expect(await found()).toEqual([])
-  expect(await sql`select from log_entries where leaf_index is null`).toHaveLength(0)
-})
+it.each([0, 1])(
+  'an account entry that waits behind many record entries does not count as backdated (%i more)',
+  async more => {
+    const { accountId, userId } = owner
+    await cover()
+    await setPassword(sql, { accountId, userId }, { passwordHash: 'another', at: new Date(now) }, machine)
+    setClock(new Date(now + 2 * backdatingToleranceMs))
+    await insert({ records: entriesPerCheckpoint + more })
+    expect(await cover()).toEqual([])
+    expect(await found()).toEqual([])
+    expect(await sql`select from log_entries where leaf_index is null`).toHaveLength(0)
+  },
+)
 
 const receipt = (id: string) => service.call('GET', `/api/v1/consents/${id}/receipt`, { key: owner.key })
 

@@ -59,7 +59,7 @@ const findings = async () =>
 
 const seedOf = (key: KeyObject) => Buffer.from(String(key.export({ format: 'jwk' }).d), 'base64url')
 
-it('each key is introduced by the one before it, and published on every node', async () => {
+it('each key is introduced by the previous one, and published on every node', async () => {
   const ids = [own, stored].map(keyIdOf)
   expect(await publishedIds()).toEqual(ids)
   expect(await publishedIds(await openSigner(sql, null))).toEqual(ids.toReversed())
@@ -71,7 +71,7 @@ it('each key is introduced by the one before it, and published on every node', a
   expect(await findings()).toEqual([])
 })
 
-it('two nodes that start with a new key at once introduce it once, and those with the key before keep signing', async () => {
+it('when two nodes start concurrently with a new key, introduce it once, and nodes with the previous key keep signing', async () => {
   const next = newSigningKey()
   const opened = await Promise.all([1, 2].map(() => openSigner(sql, next, { earlier: [own] })))
   expect(await sql`select from key_statements`).toHaveLength(kept.length + 1)
@@ -93,7 +93,7 @@ it('two nodes that start with a new key at once introduce it once, and those wit
   expect(await findings()).toEqual([])
 })
 
-it('a start with a new key that is cut off at any statement leaves nothing that a verification names', async () => {
+it('when a start with a new key is interrupted at any statement, verification reports nothing', async () => {
   for (let cut = 0, isOpen = false; !isOpen; cut += 1) {
     let count = 0
     const failing = (...args: Parameters<Sql>) => {
@@ -110,7 +110,7 @@ it('a start with a new key that is cut off at any statement leaves nothing that 
   }
 })
 
-it('a statement about a new key that the present key has not signed has no effect', async () => {
+it('a statement about a new key without the current key’s signature has no effect', async () => {
   const next = newSigningKey()
   await put(statementOf(next, next, { previous: keyIdOf(own), key_id: keyIdOf(own), before: kept[1]?.document }))
   expect((await openSigner(sql, next, { earlier: [own] })).keyId).toBe(keyIdOf(next))
@@ -200,7 +200,7 @@ const insertions: [what: string, insert: () => Promise<unknown>][] = [
 const following = () => statementOf(evil, evil, { previous: keyIdOf(own), before: kept[1]?.document })
 const afterStored = () => ({ before: kept[0]?.document })
 
-it.each(insertions)('a key that was inserted by SQL %s is named, and not published', async (_, insert) => {
+it.each(insertions)('a key that SQL inserted %s is reported, and not published', async (_, insert) => {
   await insert()
   expect((await findings()).join('\n')).toMatch(/^forged: document \d+ of the log of keys has no valid signature/)
   expect(await publishedIds()).not.toContain(keyIdOf(evil))
@@ -209,7 +209,7 @@ it.each(insertions)('a key that was inserted by SQL %s is named, and not publish
   else expect(await publishedIds(restarted)).not.toContain(keyIdOf(evil))
 })
 
-it('a checkpoint names a log of keys that was cut or changed since', async () => {
+it('a checkpoint exposes a key log that was truncated or changed since', async () => {
   await sql`delete from key_statements where position > 0`
   expect((await findings()).join('\n')).toMatch(/which is unknown/)
   await restoreStatements()
@@ -229,7 +229,7 @@ async function restoreStatements(): Promise<void> {
 }
 
 describe('a revoked key', () => {
-  it('is published with its revocation, ends with it, and signs nothing any more', async () => {
+  it('is published with its revocation, expires with it, and signs nothing afterwards', async () => {
     const next = newSigningKey()
     const opened = await openSigner(sql, next, { earlier: [own] })
     await revokeKey(sql, opened, { keyId: keyIdOf(own), reason: 'superseded' })
@@ -245,7 +245,7 @@ describe('a revoked key', () => {
     expect((await verified(sql, { anchor: keyIdOf(next) })).findings).toEqual([])
   })
 
-  it('signs no receipt on a node that has it since before, from a second after its revocation on', async () => {
+  it('signs no receipt, from a second after its revocation, on a node that was already using it', async () => {
     const next = await openSigner(sql, newSigningKey(), { earlier: [own] })
     const owner = await newOwner(service)
     const { id } = await owner.create()
@@ -266,7 +266,7 @@ describe('a revoked key', () => {
     expect(await coverAll({ sql, signer: next })).toEqual({ entries: 1, checkpoints: 1 }) // goes on from the old key's
   })
 
-  it('when it is lost, a key that it has not signed follows, and earlier checkpoints still verify', async () => {
+  it('when it is lost, a key follows without its signature, and earlier checkpoints still verify', async () => {
     const next = newSigningKey()
     await expect(openSigner(sql, next)).rejects.toMatchObject({
       hint: expect.stringContaining('admin signing-key restart'),
@@ -295,10 +295,10 @@ describe('a revoked key', () => {
   })
 })
 
-describe('by a machine whose clock is wrong', () => {
+describe('on a machine with a wrong clock', () => {
   afterEach(() => vi.useRealTimers())
 
-  it('statements about keys are dated by the database', async () => {
+  it('statements about keys have the time of the database', async () => {
     const next = newSigningKey()
     const hourMs = 60 * 60_000
     const before = Date.now()
@@ -322,7 +322,7 @@ describe('SIGNING_COMMAND', () => {
   const key = newSigningKey()
   const publicKey = signerOf(key).publicKey
 
-  it('signs with openssl, as it would with a token', async () => {
+  it('signs with openssl, as it would with a hardware token', async () => {
     const pem = join(folder.path, 'key.pem')
     writeFileSync(pem, privatePem(key))
     const command = script(`
@@ -344,14 +344,14 @@ describe('SIGNING_COMMAND', () => {
     ['signs wrongly', 'head -c 64 /dev/zero', /wrote 64 bytes that are not a signature/],
     ['writes more than a signature', 'cat /dev/zero', /wrote more than a signature/],
     ['writes base64', 'printf "%086d==" 0', /wrote 88 bytes that are not a signature/],
-  ])('when the command %s, nothing is signed, and the error says why', async (_, text, reason) => {
+  ])('when the command %s, nothing is signed, and the error states why', async (_, text, reason) => {
     await expect(signerOf(publicKey, { command: script(text) }).sign(document, 300)).rejects.toMatchObject({
       code: 'unavailable',
       message: expect.stringMatching(reason),
     })
   })
 
-  it('an erasure deletes nothing if the command does not sign, and everything if it takes its time', async () => {
+  it('when the command does not sign, an erasure deletes nothing; when it is slow, deletes everything', async () => {
     const owner = await newOwner(service)
     const subject_id = 'maria@example.com'
     const { id } = await owner.create({ subject_id })

@@ -33,7 +33,7 @@ const checkpoints = () => sql<{ tree_size: number; root_hash: Buffer; document: 
   select tree_size::float8 as tree_size, root_hash, document from checkpoints
   where account_id = ${owner.accountId} order by tree_size`
 
-it('the log has every entry once, and its checkpoint signs the root', async () => {
+it('the log contains every entry once, and its checkpoint signs the root', async () => {
   const first = await owner.create()
   await owner.update(first.id, { accepted: true })
   expect(await cover()).toEqual({ entries: 3, checkpoints: 1 })
@@ -62,7 +62,7 @@ it('the log has every entry once, and its checkpoint signs the root', async () =
   }
 })
 
-it('no checkpoint is made for an account without new entries', async () => {
+it('an account without new entries gets no checkpoint', async () => {
   await owner.create()
   await cover()
   const other = await newOwner(service)
@@ -71,7 +71,7 @@ it('no checkpoint is made for an account without new entries', async () => {
   expect(await checkpoints()).toHaveLength(1)
 })
 
-it('the log is gapless and all its checkpoints verify when several nodes cover it while records are written', async () => {
+it('when several nodes cover the log during writes, it has no gaps and all checkpoints verify', async () => {
   const writing = Promise.all(
     Array.from({ length: 20 }, async () => {
       const { id } = await owner.create()
@@ -91,7 +91,7 @@ it('the log is gapless and all its checkpoints verify when several nodes cover i
   expect((await verified(sql, { account: owner.accountId })).findings).toEqual([])
 })
 
-it('more entries than one statement appends get a checkpoint per statement, also after a stop', async () => {
+it('when there are more entries than one statement appends, each statement gets a checkpoint, even after a stop', async () => {
   const count = 9000
   await sql`
     insert into log_entries (account_id, consent_id, version, hash)
@@ -104,7 +104,7 @@ it('more entries than one statement appends get a checkpoint per statement, also
   expect((await checkpoints()).map(({ tree_size }) => tree_size)).toEqual([2000, 4000, 6000, 8000, 9001])
 })
 
-it('when a checkpoint was changed, nothing is signed after it, and other accounts are covered', async () => {
+it('when a checkpoint was changed, nothing is signed after it, and other accounts are still covered', async () => {
   await owner.create()
   await cover()
   await sql`update checkpoints set frontier = ${Buffer.alloc(32)} where account_id = ${owner.accountId}`
@@ -114,7 +114,7 @@ it('when a checkpoint was changed, nothing is signed after it, and other account
   const [row] = await sql`select tree_size from checkpoints where account_id = ${other.accountId}`
   expect(row?.['tree_size']).toBe('2')
   await sql`delete from checkpoints where account_id = ${owner.accountId}`
-  await expect(cover()).rejects.toThrow('the checkpoint of 2 leaves, which this node has signed, is gone')
+  await expect(cover()).rejects.toThrow('the checkpoint of 2 leaves, signed by this node, is missing')
   signer = await openSigner(sql, key) // as another node, which has signed nothing of it
   await expect(cover()).rejects.toThrow('there are leaves after its last checkpoint')
   await sql`delete from log_entries where account_id = ${owner.accountId}` // it would be told again after every test
@@ -135,7 +135,7 @@ it('when a checkpoint is signed by an unpublished key, nothing is signed after i
   expect(await cover()).toEqual({ entries: 1, checkpoints: 1 })
 })
 
-it('when the service signs with a key of its operator that is not configured, no other is generated', async () => {
+it('when the service signs with an operator key that is not configured, it generates no other key', async () => {
   const before = await sql`select value from secrets where name = 'signing'`
   await sql`delete from secrets where name = 'signing'`
   await expect(openSigner(sql, null)).rejects.toMatchObject({

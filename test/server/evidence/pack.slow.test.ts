@@ -130,7 +130,7 @@ async function newRecord(index: number): Promise<string> {
 }
 
 describe('consentctl evidence', () => {
-  it('writes a folder that verifies offline, by the program and by the commands in its README.txt', async () => {
+  it('writes a folder that verifies offline, with the program and with the commands in its README.txt', async () => {
     const id = await newRecord(1)
     await cover()
     const path = await write('case', id)
@@ -142,7 +142,7 @@ describe('consentctl evidence', () => {
     expect([...files.keys()].some(name => name.startsWith('administration/'))).toBe(true)
     expect([...files.keys()].filter(name => statSync(join(path, name)).mode & 0o077)).toEqual([])
     const again = await cli(['evidence', id, '--out', path])
-    expect([again.code, again.stderr]).toEqual([2, expect.stringContaining('exists already')])
+    expect([again.code, again.stderr]).toEqual([2, expect.stringContaining('already exists')])
 
     const commands = String(files.get('README.txt'))
       .split('\n')
@@ -163,7 +163,7 @@ describe('consentctl evidence', () => {
     expect(readme).not.toContain('\u202e')
   })
 
-  it('when it is of a subject, has a folder for each record, including deleted and purged ones', async () => {
+  it('for a subject, creates a folder for each record, including deleted and purged ones', async () => {
     const subject_id = 'maria@example.com'
     const [live, deleted, purged] = [
       await owner.create({ subject_id, policy_version: 1 }),
@@ -206,12 +206,12 @@ describe('consentctl evidence', () => {
     expect(readdirSync(folder.path).filter(name => /none|part/.test(name))).toEqual([])
   })
 
-  it('makes a checkpoint for a record that the log does not have yet', async () => {
+  it('creates a checkpoint for a record that is not in the log yet', async () => {
     const { id } = await owner.create()
     await expectValid(await write('fresh', id))
   })
 
-  it('when a reader asks for a record that the log does not have yet, answers 503 until it has', async () => {
+  it('when a reader requests a record that is not in the log yet, returns 503 until it is', async () => {
     const { id } = await owner.create()
     await service.sql`update users set role = 'reader' where id = ${owner.userId}`
     try {
@@ -225,7 +225,7 @@ describe('consentctl evidence', () => {
     }
   })
 
-  it('when the texts of the notice are larger than 16 MiB together, answers 409', async () => {
+  it('when the texts of the notice exceed 16 MiB in total, returns 409', async () => {
     const other = await newImporter(service)
     const headers = await service.signIn(other)
     const path = `/api/v1/sites/${other.siteId}/notices/2`
@@ -237,7 +237,7 @@ describe('consentctl evidence', () => {
     const { id } = await other.create({ policy_version: 2 })
     await cover()
     const { status, text } = await service.call('GET', `/api/v1/consents/${id}/evidence`, { headers })
-    expect([status, text]).toEqual([409, expect.stringContaining('larger than 16 MiB')])
+    expect([status, text]).toEqual([409, expect.stringContaining('exceed 16 MiB in total')])
   })
 
   it.each<[what: string, answer: () => Promise<Answers>, problem: string]>([
@@ -263,7 +263,7 @@ describe('consentctl evidence', () => {
       async () => ({ '/consent-keys.json': Buffer.from(JSON.stringify(keySetOf(stranger))) }),
       'none of those published by ',
     ],
-  ])('when a proxy answers with %s, writes nothing', async (_what, answer, problem) => {
+  ])('when a proxy responds with %s, writes nothing', async (_what, answer, problem) => {
     const { id } = await owner.create()
     await cover()
     const baseUrl = await proxy(await answer())
@@ -272,7 +272,7 @@ describe('consentctl evidence', () => {
     expect(readdirSync(folder.path).filter(name => name.startsWith('other'))).toEqual([])
   })
 
-  it('when a proxy answers with the records of another subject, writes nothing', async () => {
+  it('when a proxy returns records of another subject, writes nothing', async () => {
     const { id } = await owner.create({ subject_id: 'one' })
     await cover()
     const { text } = await service.call('GET', `/api/v1/consents?subject_id=one`, { key: owner.key })
@@ -336,7 +336,7 @@ describe('an evidence pack', () => {
     for (const [index, id] of ids.entries()) made.push(await write(`pack-${index}`, id))
   }, 600_000)
 
-  it.skipIf(!hasVerifier)(`is accepted by the verifier in Python (${packs})`, { timeout: 600_000 }, () => {
+  it.skipIf(!hasVerifier)(`is accepted by the Python verifier (${packs})`, { timeout: 600_000 }, () => {
     expect(runVerifier(made)).toEqual({
       status: 0,
       lines: made.map(path => `${path}: evidence pack is valid`),
@@ -345,7 +345,7 @@ describe('an evidence pack', () => {
   })
 
   it.skipIf(!hasVerifier)(
-    `is refused by the program with any one byte changed in any file, and in Python (${flips}, CONSENTCTL_TEST_SEED=${seed})`,
+    `is rejected with any one byte of any file changed, by the program and in Python (${flips}, CONSENTCTL_TEST_SEED=${seed})`,
     { timeout: 3_600_000 },
     async () => {
       const random = randomFrom(seed)
@@ -438,7 +438,7 @@ describe('an evidence pack', () => {
       files =>
         files.set([...files.keys()].find(name => name.startsWith('keys/')) ?? '', Buffer.from(publicPem(stranger))),
     ],
-  ])('when it was made again with %s, is refused', async (_what, forge) => {
+  ])('is rejected when it was rebuilt with %s', async (_what, forge) => {
     const files = read(made[1] ?? '')
     await forge(files)
     const path = put(reseal(files))
@@ -469,7 +469,7 @@ describe('an evidence pack', () => {
           events: [{ ...first, given_at: '2021-01-01T00:00:00.000Z' }, ...rest],
         })),
     ],
-  ])('when it is of an imported record and was made again with %s, is refused', async (_what, forge) => {
+  ])('for an imported record, is rejected when it was rebuilt with %s', async (_what, forge) => {
     const files = read(made[4] ?? '')
     await forge(files)
     const path = put(reseal(files))
@@ -478,7 +478,7 @@ describe('an evidence pack', () => {
     forged.push(path)
   })
 
-  it('when it is of an imported record, says what only the importer reported, and what nothing proves', () => {
+  it('for an imported record, states what only the importer reported, and what is not proved', () => {
     const [imported, other] = [made[4] ?? '', made[1] ?? ''].map(path =>
       String(read(path).get('README.txt')).replace(/\s+/g, ' '),
     )
@@ -489,7 +489,7 @@ describe('an evidence pack', () => {
     expect(imported).toContain('answered at 2022-01-01T00:00:00.000Z, as the importer told it')
   })
 
-  it('gets its result with anything in any of its files, and so does the pack that is verified after it', async () => {
+  it('gets a verdict with arbitrary content in any file, as does the pack verified after it', async () => {
     const good = made[1] ?? ''
     const texts = ['', 'null', '[]', '{"keys": null}', '{"keys": [{"kty": "OKP", "crv": "Ed25519"}], "data": [null]}']
     for (const name of [...read(good).keys()].filter(each => /(json|pem)$/.test(each)))
@@ -505,7 +505,7 @@ describe('an evidence pack', () => {
       }
   })
 
-  it('when a document of the service is not valid, is refused without stating what the service signed', async () => {
+  it('when a document of the service is invalid, is rejected without stating what the service signed', async () => {
     const files = read(made[1] ?? '')
     files.set('receipt.json', Buffer.from(resigned(json(files, 'receipt.json'))))
     const { code, rows } = await verify(put(reseal(files)))
@@ -518,13 +518,13 @@ describe('an evidence pack', () => {
     ])
   })
 
-  it.skipIf(!hasVerifier)('when it was made again, is refused in Python too', () => {
+  it.skipIf(!hasVerifier)('when it was rebuilt, is rejected in Python too', () => {
     const { status, lines, stderr } = runVerifier(forged)
     expect([status, stderr, lines.filter(line => !line.includes(': not valid: '))]).toEqual([1, '', []])
     expect(lines).toHaveLength(forged.length)
   })
 
-  it('is refused if the notice is in the log after the record, even if all is signed', async () => {
+  it('is rejected if the notice is in the log after the record, even if everything is signed', async () => {
     const [before, after] = [true, false].map(isFirst =>
       put(reseal(logAnew(read(made[2] ?? ''), isFirst), stranger)),
     ) as [string, string]
@@ -541,7 +541,7 @@ describe('an evidence pack', () => {
     ])
   })
 
-  it('is accepted with keys from elsewhere, and refused with those of a stranger', async () => {
+  it('is accepted with separately obtained keys, and rejected with an unrelated key', async () => {
     const path = made[1] ?? ''
     const [keys, pem] = [join(folder.path, 'keys.json'), join(folder.path, 'stranger.pem')]
     writeFileSync(keys, read(path).get('consent-keys.json') ?? '')
@@ -557,7 +557,7 @@ describe('an evidence pack', () => {
     expect(await cli(['verify', path, '--live'])).toMatchObject({ code: 0 })
   })
 
-  it('says until when it has all changes: when the receipt was signed, unless the record was deleted', async () => {
+  it('states until when it contains all changes: the receipt’s signing time, unless the record was deleted', async () => {
     const { issued_at } = json(read(made[1] ?? ''), 'receipt.json')
     const ends = [`signed at ${issued_at} that they are all;`, 'they end as deleted; later changes, such as a restore,']
     for (const [index, path] of [made[1] ?? '', made[2] ?? ''].entries()) {

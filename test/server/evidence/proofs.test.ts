@@ -27,7 +27,7 @@ beforeAll(async () => {
 const get = (path: string, { key } = owner) => service.call('GET', `/api/v1/log/${path}`, { key })
 
 describe('GET /api/v1/log/checkpoint', () => {
-  it('› 200 › is the newest checkpoint, byte for byte', async () => {
+  it('› 200 › returns the newest checkpoint, byte for byte', async () => {
     const { text, headers, status } = await get('checkpoint')
     expect([status, headers['content-type']]).toEqual([200, 'application/json; charset=utf-8'])
     const { checkpoint, isSignedBy } = readCheckpoint(text)
@@ -35,14 +35,14 @@ describe('GET /api/v1/log/checkpoint', () => {
     expect(checkpoint).toMatchObject({ account_id: owner.accountId, tree_size: 5 })
   })
 
-  it('› 404 › says that the proof does not exist yet', async () => {
+  it('› 404 › states that the proof does not exist yet', async () => {
     const { status, body } = await get('checkpoint', await newOwner(service))
     expect([status, body.error]).toEqual([404, 'not_found'])
   })
 })
 
 describe('POST /api/v1/log/checkpoint', () => {
-  it('› 200 › covers what is new, and adds none within a second of the last', async () => {
+  it('› 200 › covers new entries, and adds no checkpoint within a second of the last', async () => {
     const another = await newOwner(service)
     await another.create()
     const post = async () => {
@@ -79,7 +79,7 @@ describe('GET /api/v1/log/inclusion', () => {
     expect(body.root_hash).toBe(root?.toString('hex'))
   })
 
-  it('› 404 › answers identically for a foreign, an unknown and an uncovered entry', async () => {
+  it('› 404 › responds identically for a foreign, an unknown and an uncovered entry', async () => {
     const other = await newOwner(service)
     const [record, later] = [await other.create(), await owner.create()]
     const missing = [record.id, later.id, crypto.randomUUID()].map(one => `record_id=${one}`)
@@ -99,7 +99,7 @@ describe('GET /api/v1/log/inclusion', () => {
 })
 
 describe('GET /api/v1/log/consistency', () => {
-  it('› 200 › proves that the log only grew, to the newest size by default', async () => {
+  it('› 200 › proves that the log only grew, by default to the newest size', async () => {
     const { status, body } = await get('consistency?first=3')
     expect([status, body.first, body.second]).toEqual([200, 3, 5])
     const [first, second] = await sql<{ size: number; root: Buffer }[]>`
@@ -122,7 +122,7 @@ describe('GET /api/v1/log/consistency', () => {
 })
 
 describe('GET /api/v1/log/… › 500', () => {
-  it('proves nothing of a log that was changed', async () => {
+  it('returns no proof from a log that was changed', async () => {
     const victim = await newOwner(service)
     for (let count = 0; count < 3; count += 1) await victim.create()
     await coverAll({ sql, signer })
@@ -139,7 +139,7 @@ const leaves = Number(process.env['CONSENTCTL_TEST_LEAVES'] ?? 200)
 const proofs = Number(process.env['CONSENTCTL_TEST_PROOFS'] ?? 100)
 
 describe(`a log of ${leaves} leaves with checkpoints at random sizes`, () => {
-  it('has proofs of random leaves and pairs of sizes that lead to the roots of a naive tree', async () => {
+  it('returns proofs for random leaves and pairs of sizes that match the roots of a naive tree', async () => {
     const { accountId } = await newOwner(service)
     await sql`delete from log_entries where account_id = ${accountId}`
     const sizes: number[] = []

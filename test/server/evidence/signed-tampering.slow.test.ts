@@ -145,7 +145,9 @@ function differences(one: unknown, other: unknown): object {
   )
 }
 
-it(`nothing is signed that an edit of the database made false (${edits} edits)`, { timeout: 600_000 }, async () => {
+it(`the service signs nothing that an edit of the database made false (${edits} edits)`, {
+  timeout: 600_000,
+}, async () => {
   const chance = chanceOf(seed)
   const truth = await signed()
   expect(truth.filter(claims => claims === null)).toHaveLength(live.length + 2 * deleted.length)

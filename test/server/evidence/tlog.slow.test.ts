@@ -66,7 +66,7 @@ function check(vkey: string, text: string, entry = ''): string | null {
 }
 
 describe('GET /api/v1/log/tlog-checkpoint', () => {
-  it('› 200 › is a note with size and root of the checkpoint, signed by the key of the service', async () => {
+  it('› 200 › returns a note with the checkpoint’s size and root, signed by the service’s key', async () => {
     const { status, text, headers } = await get('tlog-checkpoint')
     const vkey = String(headers['verifier-key'])
     expect([status, headers['content-type']]).toEqual([200, 'text/plain; charset=utf-8'])
@@ -83,12 +83,12 @@ describe('GET /api/v1/log/tlog-checkpoint', () => {
     expect(check(vkey, text) ?? `checkpoint of ${last}\n`).toBe(`checkpoint of ${last}\n`)
   })
 
-  it('› 404 › is said of a size that no checkpoint has', async () => {
+  it('› 404 › is returned for a size without a checkpoint', async () => {
     expect((await get(`tlog-checkpoint?tree_size=${first + 1}`)).status).toBe(404)
     expect((await get('tlog-checkpoint', await newOwner(service))).status).toBe(404)
   })
 
-  it('keeps its origin when the key changes, also if a command signs', async () => {
+  it('keeps its origin when the key changes, also when a command signs', async () => {
     const key = newSigningKey()
     const file = join(folder.path, 'key.mjs')
     writeFileSync(file, signWith(key))
@@ -106,7 +106,7 @@ describe('GET /api/v1/log/tlog-checkpoint', () => {
   it.each<[string, (document: string) => Promise<string>, string]>([
     ['another root', async document => document.replace(/(?<="root_hash": ")\w{4}/, '0000'), 'is not what was signed'],
     ['a signature by a key that is not in the chain', forge, 'which is unknown'],
-  ])('› 500 › signs nothing if the checkpoint has %s, and says so', async (_, change, problem) => {
+  ])('› 500 › signs nothing if the checkpoint has %s, and reports it', async (_, change, problem) => {
     const other = await newOwner(service)
     await other.create()
     await coverAll({ sql, signer })
@@ -119,7 +119,7 @@ describe('GET /api/v1/log/tlog-checkpoint', () => {
     expect((await get('tlog-proof?leaf_index=0', other)).status).toBe(500)
   })
 
-  it('› 500 › signs nothing if the columns have another root than the document', async () => {
+  it('› 500 › signs nothing if the root in the columns differs from the document', async () => {
     const other = await newOwner(service)
     await other.create()
     await coverAll({ sql, signer })
@@ -174,13 +174,13 @@ describe('GET /api/v1/log/tlog-proof', () => {
     ['a leaf outside of the tree', () => `leaf_index=${first}&tree_size=${first}`, 404],
     ['an unknown record', () => `record_id=${crypto.randomUUID()}`, 404],
     ['no entry', () => `tree_size=${first}`, 400],
-  ])('› answers %s', async (_, query, status) => {
+  ])('› returns %s', async (_, query, status) => {
     expect((await get(`tlog-proof?${query()}`)).status).toBe(status)
   })
 })
 
 describe('GET /api/v1/log/checkpoint › tree_size and timestamped', () => {
-  it('name an earlier checkpoint, and one that has a timestamp', async () => {
+  it('select an earlier checkpoint, and one that has a timestamp', async () => {
     expect(readCheckpoint((await get(`checkpoint?tree_size=${first}`)).text).checkpoint.tree_size).toBe(first)
     expect((await get(`checkpoint?tree_size=${first + 1}`)).status).toBe(404)
     expect((await get('checkpoint?timestamped=true')).status).toBe(404)

@@ -57,8 +57,8 @@ async function verify(paths: readonly string[]): Promise<Map<string, string[]>> 
 }
 
 describe.skipIf(!hasOpenssl).each([
-  ['without time stamps', false],
-  ['with time stamps', true],
+  ['without timestamps', false],
+  ['with timestamps', true],
 ])('evidence packs %s', (name, isStamped) => {
   const count = packs / 2
   const forgedCount = Math.ceil(count / 5)
@@ -151,7 +151,9 @@ describe.skipIf(!hasOpenssl).each([
   }
   let copies = 0
 
-  it(`${packs / 2}: the honest are valid, the back-dated are not, offline`, { timeout: 600_000 }, async () => {
+  it(`${packs / 2} packs: the honest ones are valid offline, the backdated ones are not`, {
+    timeout: 600_000,
+  }, async () => {
     const wrong = await verify([...honest, ...forged])
     expect([honest.length, forged.length]).toEqual([count - forgedCount, forgedCount])
     expect(honest.flatMap(path => wrong.get(path) ?? [])).toEqual([])
@@ -159,7 +161,7 @@ describe.skipIf(!hasOpenssl).each([
     expect(isNamed).toEqual(forged.map(() => true))
   })
 
-  it.skipIf(!hasVerifier)('in Python too', { timeout: 600_000 }, () => {
+  it.skipIf(!hasVerifier)('have the same verdicts in Python', { timeout: 600_000 }, () => {
     const expected = [
       ...honest.map(path => `${path}: evidence pack is valid`),
       ...forged.map(path => expect.stringMatching(new RegExp(`^${path}: not valid: .*(made without it|cut off)`))),
@@ -167,7 +169,7 @@ describe.skipIf(!hasOpenssl).each([
     expect(runVerifier([...honest, ...forged]).lines).toEqual(expected)
   })
 
-  it('the command writes no pack of a back-dated record', { timeout: 600_000 }, async () => {
+  it('are not written for a backdated record', { timeout: 600_000 }, async () => {
     for (const id of forgedIds) {
       const { code, stderr } = await cli(owner, ['evidence', id, '--out', join(folder.path, 'refused')])
       expect(code, stderr).not.toBe(0)
@@ -176,7 +178,7 @@ describe.skipIf(!hasOpenssl).each([
     expect(readdirSync(folder.path).filter(each => each.startsWith('refused'))).toEqual([])
   })
 
-  it('a wider choice of checkpoints makes none valid', async () => {
+  it('are not made valid by a wider choice of checkpoints', async () => {
     const [id = ''] = forgedIds
     const sizesOf = (files: ReadonlyMap<string, unknown>) =>
       [...files.keys()]
@@ -200,7 +202,7 @@ describe.skipIf(!hasOpenssl).each([
     for (const line of runVerifier(paths).lines) expect(line).toContain(': not valid: ')
   })
 
-  it('says when the log did not have an entry, and when it did', async () => {
+  it('state when the log did not have an entry, and when it did', async () => {
     const [path = ''] = honest
     const { stdout } = await run(['verify', path, '-o', 'json'], { env: { HOME: folder.path } })
     const instant = String.raw`\d{4}-\d\d-\d\dT[\d:.]+Z`
@@ -209,7 +211,7 @@ describe.skipIf(!hasOpenssl).each([
     expect(readFileSync(join(path, 'README.txt'), 'utf8')).toMatch(new RegExp(`In the log: dated ${instant}; `))
   })
 
-  it.runIf(isStamped)('have the time stamps of the checkpoints, which openssl verifies', () => {
+  it.runIf(isStamped)('contain the timestamps of the checkpoints, which openssl verifies', () => {
     const [path = ''] = honest
     const names = readdirSync(path, { recursive: true, encoding: 'utf8' }).filter(each =>
       /checkpoint.*\d\.json$/.test(each),

@@ -34,14 +34,14 @@ afterAll(async () => {
 const create = () => node.call('POST', root, { key: account.key, body: { site_id: account.siteId } })
 const list = () => node.call('GET', root, { key: account.key })
 
-describe.skipIf(hasOneBackend || isSpread)('the monitor of a node', () => {
-  it('finds a database writable that is only slow', async () => {
+describe.skipIf(hasOneBackend || isSpread)('health monitor', () => {
+  it('reports a slow database as writable', async () => {
     const busy = Array.from({ length: 20 }, () => service.sql`select pg_sleep(0.4)`)
     await Promise.all(busy)
     expect(monitor.databaseProblem()).toBeNull()
   })
 
-  it('allows reads under a lock that stops writes, and writes as soon as it is gone', {
+  it('reports read-only under a lock that blocks writes, and writable once it is released', {
     timeout: 20_000,
   }, async () => {
     expect((await create()).status).toBe(201)
@@ -74,7 +74,7 @@ describe.skipIf(hasOneBackend || isSpread)('the monitor of a node', () => {
     expect(row).toMatchObject({ used: 10, held: 0 })
     await vi.waitFor(() =>
       expect(logged.slice(-2)).toEqual([
-        [{ reason: expect.stringMatching(/^a lock/) }, 'the service only reads'],
+        [{ reason: expect.stringMatching(/^a lock/) }, 'the service is read-only'],
         ['the service accepts writes again'],
       ]),
     )

@@ -43,12 +43,12 @@ async function signIn({ url }: TestNode) {
 }
 
 function expectReadOnly(answer: ServiceResponse, reason: string): void {
-  const message = `The service only reads at the moment: ${reason}.`
+  const message = `The service is read-only at the moment: ${reason}.`
   expect([answer.status, answer.body]).toEqual([503, { error: 'read_only', message }])
   expect(answer.headers['retry-after']).toBe('1')
 }
 
-describe('health › a node whose database takes no writes', () => {
+describe('health › a node with a read-only database', () => {
   const reason = 'the database is read-only'
   let node: TestNode
   beforeAll(async () => {
@@ -56,33 +56,33 @@ describe('health › a node whose database takes no writes', () => {
     node = await service.addNode({ state, quota: new Quota(service.sql) })
   })
 
-  it('rejects every write at once, without a unit of the quota', async () => {
+  it('rejects every write immediately, without taking a quota unit', async () => {
     for (const send of writes) expectReadOnly(await send(node), reason)
     await node.quota.settle()
     const [row] = await service.sql`select used::int from usage where account_id = ${account.accountId}`
     expect(row).toEqual({ used: 1 })
   })
 
-  it('reads', async () => {
+  it('serves reads', async () => {
     for (const path of [...reads, `${root}/ID/receipt`]) expect((await read(node, path)).status).toBe(200)
     for (const send of [purged, dryRun]) expect((await send(node)).status).toBe(200)
   })
 
-  it('is ready and says why it only reads; it is not writable', async () => {
+  it('is ready but not writable, and says why', async () => {
     const ready = await node.call('GET', '/ready')
     expect([ready.status, ready.body]).toEqual([200, { status: 'read-only', reason }])
     expectReadOnly(await node.call('GET', '/writable'), reason)
     expect((await node.call('GET', '/live')).body).toEqual({ status: 'ok' })
   })
 
-  it('still answers 401 before 503 and 404 for an unknown route', async () => {
+  it('still returns 401 before 503, and 404 for an unknown route', async () => {
     const body = { site_id: account.siteId }
     expect((await node.call('POST', root, { body })).status).toBe(401)
     expect((await node.call('POST', '/api/v1/nothing', { key: account.key, body })).status).toBe(404)
   })
 })
 
-describe('health › a node whose clock is wrong', () => {
+describe('health › a node with a wrong clock', () => {
   const reason = 'its clock is 7200 s behind that of the database'
   let node: TestNode
   beforeAll(async () => {
@@ -102,12 +102,12 @@ describe('health › a node whose clock is wrong', () => {
     expectReadOnly(await purged(node), reason)
   })
 
-  it('reads', async () => {
+  it('serves reads', async () => {
     for (const path of reads) expect((await read(node, path)).status).toBe(200)
     expect((await dryRun(node)).status).toBe(200)
   })
 
-  it('compares the expiry of a key with the clock of the database', async () => {
+  it('checks the expiry of a key against the database clock', async () => {
     const own = await service.newAccount()
     const expiresAt = new Date(Date.now() + hourMs)
     await service.sql`update api_keys set expires_at = ${expiresAt} where account_id = ${own.accountId}`
@@ -116,7 +116,7 @@ describe('health › a node whose clock is wrong', () => {
   })
 })
 
-describe('health › a node that is well', () => {
+describe('health › a healthy node', () => {
   it('is ready and writable', async () => {
     expect((await service.call('GET', '/ready')).text).toBe('{"status":"ok"}')
     expect((await service.call('GET', '/writable')).text).toBe('{"status":"ok"}')

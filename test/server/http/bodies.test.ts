@@ -51,7 +51,7 @@ describe.each(writeEndpoints)('request bodies › $name', writeEndpoint => {
     expect(answer.text.length).toBeLessThan(1000)
   })
 
-  it.each(Object.keys(writeEndpoint.fields))('rejects %s under a lookalike name', async field => {
+  it.each(Object.keys(writeEndpoint.fields))('rejects %s under a similar name', async field => {
     const [first = '', ...rest] = field
     const names = [first.toUpperCase() + rest.join(''), `${field} `, ` ${field}`, `${field}\u200b`, `${field}[]`]
     for (const name of [...names, field.replaceAll('_', '-'), `body.${field}`]) {

@@ -91,16 +91,16 @@ const otherHeaders: [header: string, make: (key: string) => string][] = [
 ]
 
 describe('credential headers › 401', () => {
-  it.each(values)('responds to an Authorization with %s as to none', async (_what, make) => {
+  it.each(values)('treats an Authorization header with %s as missing', async (_what, make) => {
     expect(visible(await create(`Authorization: ${make(owner.key)}`))).toEqual(visible(await create()))
   })
 
-  it.each(otherHeaders)('responds to a key in %s as to none', async (header, make) => {
+  it.each(otherHeaders)('ignores a key in %s', async (header, make) => {
     expect(visible(await create(`${header}: ${make(owner.key)}`))).toEqual(visible(await create()))
   })
 
   it.each(['api_key', 'apikey', 'key', 'token', 'access_token', 'authorization', 'bearer'])(
-    'responds to a key in the query’s %s as to none',
+    'ignores a key in the query parameter %s',
     async name => {
       const answer = await service.call('GET', `${root}?${name}=${owner.key}`)
       expectClientError(answer, 401)
@@ -108,7 +108,7 @@ describe('credential headers › 401', () => {
     },
   )
 
-  it('responds to an invalid Authorization before a valid one as to none', async () => {
+  it('treats an invalid Authorization header before a valid one as missing', async () => {
     const good = `Authorization: Bearer ${owner.key}`
     expect(visible(await create('Authorization: Bearer x', good))).toEqual(visible(await create()))
     expect(visible(await create('Authorization:', good))).toEqual(visible(await create()))
@@ -116,11 +116,11 @@ describe('credential headers › 401', () => {
 
   // Two answers to the question who calls: a proxy may have read the other.
   it.each([
-    ['a bad one', () => 'Bearer x'],
-    ['an empty one', () => ''],
-    ['the same', () => `Bearer ${owner.key}`],
-    ['that of somebody else', () => `Bearer ${stranger.key}`],
-  ])('responds to two Authorizations, of which the second is %s', async (_what, make) => {
+    ['invalid', () => 'Bearer x'],
+    ['empty', () => ''],
+    ['identical', () => `Bearer ${owner.key}`],
+    ['another account’s', () => `Bearer ${stranger.key}`],
+  ])('when there are two Authorization headers and the second is %s, rejects the request', async (_what, make) => {
     const answer = await create(`Authorization: Bearer ${owner.key}`, `Authorization: ${make()}`)
     expectClientError(answer)
   })

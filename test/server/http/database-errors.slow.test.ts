@@ -121,7 +121,7 @@ describe.skipIf(hasNoTriggers)('database errors › retried write', () => {
 })
 
 describe('database errors › schema change', () => {
-  it('is noticed by prepared statements, and nothing is stored or returned differently', async () => {
+  it('does not break prepared statements or change what is stored or returned', async () => {
     await trouble('', 0)
     const body = { site_id: account.siteId, accepted: true, preferences: { analytics: true, level: 3 } }
     const write = async () => {

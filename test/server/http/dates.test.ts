@@ -145,7 +145,7 @@ describe('from and to › 400', () => {
 })
 
 describe('from and to › 200', () => {
-  it.each(words)('list from and to %s the records on their side of that instant', async (text, from, to = from) => {
+  it.each(words)('from and to %s return the records on their side of that instant', async (text, from, to = from) => {
     expect((await owner.list({ from: text, limit: '100' })).body.data).toEqual(matching(records, { from }))
     expect((await owner.list({ to: text, limit: '100' })).body.data).toEqual(matching(records, { to }))
   })

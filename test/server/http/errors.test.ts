@@ -37,7 +37,7 @@ describe('error responses › 405', () => {
     else expect(JSON.parse(text)).toEqual({ error: 'invalid_request', message: expect.any(String) })
   })
 
-  it.each(['/live', '/ready'])('needs no credential on %s, as its 200 needs none', async path => {
+  it.each(['/live', '/ready'])('are returned without a credential on %s', async path => {
     expect((await service.call('POST', path, { body: {} })).status).toBe(405)
   })
 })

@@ -9,7 +9,7 @@ import { type Target, writeEndpoints } from './write-endpoints.ts'
 
 const service = useService()
 
-it('body fields › the tables have every endpoint of records with a body', () => {
+it('body fields › the tables list every record endpoint with a body', () => {
   const taking = Object.values(consents).filter(({ body }) => body !== undefined)
   expect(writeEndpoints.map(({ endpoint }) => endpoint)).toEqual(expect.arrayContaining(taking))
 })
@@ -31,7 +31,7 @@ describe.each(writeEndpoints)('body fields › $name', writeEndpoint => {
   )
 
   it.each(cases.filter(({ isOwn }) => isOwn))(
-    'accepts $what for $field and stores it as sent',
+    'accepts $what for $field and stores it unchanged',
     async ({ field, json }) => {
       const answer = await target.send(bodyWith(field, json))
       recordCount.add(answer)

@@ -40,46 +40,48 @@ async function expectNoSecondAnswer(make: Make) {
   for (const answer of answers) expectClientError(answer)
 }
 
-describe('HTTP framing › rejected, with nothing after it read:', () => {
-  it.each(malformed.badLengths)('a Content-Length that is %j', value =>
+describe('HTTP framing › rejected requests', () => {
+  it.each(malformed.badLengths)('rejects a Content-Length of %j', value =>
     expectOneRefusal(({ post, body }) => post([`Content-Length:${value.replace('N', String(body.length))}`], body)),
   )
 
-  it.each(malformed.badCodings)('a Transfer-Encoding that is %j', value =>
+  it.each(malformed.badCodings)('rejects a Transfer-Encoding of %j', value =>
     expectOneRefusal(({ post, chunked }) => post([`Transfer-Encoding: ${value}`], chunked())),
   )
 
-  it.each(malformed.badBodies)('a body with %s', (_what, make) => expectOneRefusal(make))
+  it.each(malformed.badBodies)('rejects a body with %s', (_what, make) => expectOneRefusal(make))
 
-  it.each(malformed.badChunkSizes)('a chunk whose size is %j', size =>
+  it.each(malformed.badChunkSizes)('rejects a chunk size of %j', size =>
     expectOneRefusal(({ post, coding }) => post([coding], `${size}\r\n{}\r\n0\r\n\r\n`)),
   )
 
-  it.each(malformed.badLines)('the request line %j', line => expectOneRefusal(({ head }) => head(line)))
+  it.each(malformed.badLines)('rejects the request line %j', line => expectOneRefusal(({ head }) => head(line)))
 
-  it.each(malformed.badHeaders)('a header that is %j', header =>
+  it.each(malformed.badHeaders)('rejects the header %j', header =>
     expectOneRefusal(({ head }) => head('GET /live HTTP/1.1', header)),
   )
 
-  it.each(malformed.badStarts)('what begins with %s', (_what, make) => expectOneRefusal(make))
+  it.each(malformed.badStarts)('rejects a request that starts with %s', (_what, make) => expectOneRefusal(make))
 
-  it.each(malformed.cutShort)('and then closed, %s', (_what, make) => expectOneRefusal(make, { fin: true }))
+  it.each(malformed.cutShort)('when the connection ends after %s, rejects the request', (_what, make) =>
+    expectOneRefusal(make, { fin: true }),
+  )
 })
 
-describe('HTTP framing › accepted:', () => {
-  it.each(wellformed.goodBodies)('a create with %s', async (_what, make) => {
+describe('HTTP framing › accepted requests', () => {
+  it.each(wellformed.goodBodies)('accepts a create with %s', async (_what, make) => {
     const answers = await answersTo(make)
     expect(answers.map(answer => [answer.status, answer.text])).toEqual([[201, expect.any(String)]])
     expect(JSON.parse(answers[0]?.text ?? '')).toMatchObject({ site_id: owner.siteId, accepted: true })
   })
 
-  it.each(wellformed.goodReads)('a read with %s', async (_what, make) => {
+  it.each(wellformed.goodReads)('accepts a read with %s', async (_what, make) => {
     expect((await answersTo(make)).map(({ status }) => status)).toEqual([200])
   })
 })
 
 describe('HTTP framing › one connection', () => {
-  it('gets the responses to its requests in their order, each once', async () => {
+  it('returns the responses to its requests in order, each once', async () => {
     const answers = await answersTo(({ post, body, get }) => {
       const keep = (text: string) => text.replace('Connection: close\r\n', '')
       const create = keep(post([`Content-Length: ${body.length}`], body))
@@ -104,7 +106,7 @@ describe('HTTP framing › one connection', () => {
   )
 
   it.each(wellformed.refusedWithBody)(
-    'is closed after a request rejected with %i that has no end',
+    'is closed after a request without an end that is rejected with %i',
     async (status, make) => {
       const answers = await answersTo(parts => make(parts, 'x'.repeat(10)).slice(0, -9), { fin: true })
       expect(answers.length).toBeLessThanOrEqual(1)
@@ -115,7 +117,7 @@ describe('HTTP framing › one connection', () => {
   it.each([
     ['401', ''],
     ['404', 'key'],
-  ])('is closed after a request rejected with %s before its body has arrived', async (status, credential) => {
+  ])('is closed after a request that is rejected with %s before its body has arrived', async (status, credential) => {
     const { key } = await service.newAccount()
     const authorization = credential ? `Authorization: Bearer ${key}\r\n` : ''
     const head = `POST /api/v1/nothing HTTP/1.1\r\nHost: x\r\n${authorization}Content-Length: 100000\r\n\r\n`
@@ -132,7 +134,7 @@ describe('HTTP framing › one connection', () => {
     expect(answers.map(({ text }) => JSON.parse(text).limit)).toEqual([2, 4])
   })
 
-  it('gets a response after the client has half-closed it', async () => {
+  it('returns a response after the client has half-closed it', async () => {
     const answers = await answersTo(({ get }) => get('limit=1'), { fin: true })
     expect(answers.map(({ status }) => status)).toEqual([200])
   })
@@ -142,11 +144,11 @@ describe('HTTP framing › one connection', () => {
     ['404', ({ head, coding }: Parts) => head('POST /nope HTTP/1.1', coding)],
     ['405', ({ head, coding }: Parts) => head(`PATCH ${root} HTTP/1.1`, coding)],
     ['413', ({ post }: Parts) => post(['Content-Length: 200000'], '')],
-  ])('gets one response for a request rejected with %s before its body breaks', (_status, make) =>
+  ])('returns one response for a request rejected with %s before its body breaks', (_status, make) =>
     expectNoSecondAnswer(make),
   )
 
-  it('gets no response after a final request', async () => {
+  it('returns no response after a final request', async () => {
     const answers = await answersTo(({ get }) => get('limit=1') + get('limit=2'))
     expect(answers.length).toBeLessThanOrEqual(1)
   })
@@ -167,7 +169,7 @@ it('HTTP framing › survives clients that disconnect before the response to a C
 describe('HTTP framing › stricter than Node:', () => {
   it.each(wellformed.ambiguous)('%s', async (_what, make) => expectOneRefusal(make))
 
-  it('a request with rubbish after it is never both rejected and done', async () => {
+  it('a request followed by garbage is never both rejected and executed', async () => {
     const { body: record, ...created } = await owner.post({ site_id: owner.siteId })
     recordCount.add(created)
     const answers = await answersTo(({ head }) => `${head(`DELETE ${root}/${record.id} HTTP/1.1`)}rubbish`)

@@ -92,7 +92,7 @@ const texts: [what: string, text: string][] = [
   ['base64', 'AAAA//8='],
 ]
 
-describe('hostile strings › are stored unchanged, and no other string finds them:', () => {
+describe('hostile strings › are stored unchanged, and no other string matches them:', () => {
   it.each(texts)('%s', async (_what, text) => {
     const fields = {
       subject_id: text,

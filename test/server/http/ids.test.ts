@@ -71,7 +71,7 @@ const ask: [route: string, ask: (id: string) => ReturnType<Owner['get']>][] = [
 
 describe('ids › 404', () => {
   it.each([...notUuids, ...others.map(([what, id]) => [what, () => id] as const)])(
-    'is the same for an id in a path with %s as for an unknown one, on every route',
+    'is the same for an id with %s in a path as for an unknown one, on every route',
     async (_what, make) => {
       for (const [, route] of ask) {
         const expected = visible(await route(unknownId))
@@ -82,7 +82,7 @@ describe('ids › 404', () => {
     },
   )
 
-  it.each(others)('is the same for a site that is %s as for an unknown one', async (_what, id) => {
+  it.each(others)('is the same for a site_id with %s as for an unknown one', async (_what, id) => {
     for (const more of [{}, { policy_version: 1 }]) {
       const answer = await owner.post({ site_id: id, ...more })
       recordCount.add(answer)
@@ -113,7 +113,7 @@ describe('ids › 404', () => {
     '/%c0%af',
     '/%ed%a0%80',
     '/%u0041',
-  ])('is returned for the path that ends in %s', async tail => {
+  ])('is returned for a path that ends in %s', async tail => {
     const head = [`GET ${root}${tail} HTTP/1.1`, 'Host: x', `Authorization: Bearer ${owner.key}`]
     const answers = await converse(service.url, [...head, 'Connection: close', '', ''].join('\r\n'))
     expect(answers).toHaveLength(1)
@@ -131,7 +131,7 @@ describe('ids › 400', () => {
 })
 
 describe('ids › 200', () => {
-  it.each(others)('lists nothing for a site that is %s', async (_what, id) => {
+  it.each(others)('returns an empty list for a site_id with %s', async (_what, id) => {
     expect((await owner.list({ site_id: id })).body).toEqual({ data: [], limit: 50, next_cursor: null })
   })
 

@@ -42,21 +42,24 @@ describe.skipIf(process.env['TEST_ENGINE'] !== 'postgres')('lost connections ›
     ['a deletion', () => service.call('DELETE', `${root}/${id}`, { key: account.key }), 'consents', 200],
     ['a create with an Idempotency-Key', () => create({ 'idempotency-key': id }), 'consents', 201],
     ['a create without', create, 'consents', 503],
-    ['the look at the key of a create', createAsStranger, 'api_keys', 201],
-    ['the quota of a create', createAsStranger, 'usage', 201],
-  ])('closes the connection of %s: the service retries if that is safe', async (_what, send, table, status) => {
-    const answer = await meanwhile(
-      send,
-      tx => tx`lock table ${tx(table)} in access exclusive mode`,
-      async tx => {
-        expect(await tx`select pg_terminate_backend(pid) from (${waiting()}) as waiting`).toHaveLength(1)
-        await delay(50)
-      },
-    )
-    expect([answer.status, answer.headers['request-not-applied']]).toEqual([status, undefined])
-  })
+    ['the key lookup of a create', createAsStranger, 'api_keys', 201],
+    ['the quota check of a create', createAsStranger, 'usage', 201],
+  ])(
+    'when PostgreSQL closes the connection of %s, the service retries if that is safe',
+    async (_what, send, table, status) => {
+      const answer = await meanwhile(
+        send,
+        tx => tx`lock table ${tx(table)} in access exclusive mode`,
+        async tx => {
+          expect(await tx`select pg_terminate_backend(pid) from (${waiting()}) as waiting`).toHaveLength(1)
+          await delay(50)
+        },
+      )
+      expect([answer.status, answer.headers['request-not-applied']]).toEqual([status, undefined])
+    },
+  )
 
-  it.skipIf(isSpread)('fails to serialize a change (40001): the service retries', async () => {
+  it.skipIf(isSpread)('when PostgreSQL fails to serialize a change (40001), the service retries', async () => {
     await service.sql`
       do $$ begin execute format('alter database %I set default_transaction_isolation = %L',
         current_database(), 'repeatable read'); end $$`
@@ -73,7 +76,7 @@ describe.skipIf(process.env['TEST_ENGINE'] !== 'postgres')('lost connections ›
     await reconnect()
   })
 
-  it.skipIf(isSpread)('resolves a deadlock (40P01): the service retries', async () => {
+  it.skipIf(isSpread)('when PostgreSQL resolves a deadlock (40P01), the service retries', async () => {
     const answer = await meanwhile(
       update,
       async tx => {

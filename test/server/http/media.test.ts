@@ -35,7 +35,7 @@ describe('content types › 201', () => {
     'APPLICATION/json',
     'application/json; profile=x',
     'application/json;',
-  ])('takes a body that is %j', async type => {
+  ])('accepts the content type %j', async type => {
     const answer = await create([`Content-Type: ${type}`], fields({ subject_id: 'Zoë' }))
     expect(answer?.status, answer?.text).toBe(201)
     expect(JSON.parse(answer?.text ?? '').subject_id).toBe('Zoë')
@@ -63,7 +63,7 @@ describe('content types › 201', () => {
     ['Max-Forwards', '0'],
     ['__proto__', 'x'],
     ['constructor', 'x'],
-  ])('follows from the body, not from %s', async (name, value) => {
+  ])('is returned regardless of the header %s', async (name, value) => {
     const answer = await create([json, `${name}: ${value}`])
     expect(answer?.status, answer?.text).toBe(201)
     expect(Object.keys(JSON.parse(answer?.text ?? ''))).toHaveLength(13)
@@ -80,17 +80,17 @@ describe('content types › 400', () => {
     ['of white space', ['Idempotency-Key: \t ']],
     ['of a tab between letters', ['Idempotency-Key: a\tb']],
     ['of 15,000 characters', [`Idempotency-Key: ${'k'.repeat(15_000)}`]],
-  ])('takes no Idempotency-Key %s', async (_how, headers) => {
+  ])('rejects an Idempotency-Key %s', async (_how, headers) => {
     expectClientError(await create([json, ...headers]), 400)
     expect(await service.sql`select from idempotency_keys`).toHaveLength(0)
   })
 
-  it('treats no body and an empty one as different', async () => {
+  it('distinguishes a missing body from an empty one', async () => {
     expectClientError(await create([json], ''), 400)
     expectClientError(await create([], ''), 400)
   })
 
-  it('does not decompress', async () => {
+  it('does not decompress bodies', async () => {
     expectClientError(await create([json, 'Content-Encoding: gzip'], gzipSync(fields())))
   })
 })

@@ -40,20 +40,20 @@ describe.concurrent.each(outages)('database outage › database that %s', (_name
   })
   afterAll(() => close())
 
-  it('/live responds 200', async () => {
+  it('/live returns 200', async () => {
     expect((await app.inject('/live')).statusCode).toBe(200)
   })
 
-  it('/ready responds 503 within two seconds, with Retry-After', async () => {
+  it('/ready returns 503 within two seconds, with Retry-After', async () => {
     await expectUnavailable('GET', '/ready', 2000)
   })
 
-  it('every private route responds 503 within 5.5 seconds, under concurrency', async () => {
+  it('every private route returns 503 within 5.5 seconds, under concurrency', async () => {
     const requests = Object.values(consents).flatMap(({ method, path }) => Array(5).fill([method, path]))
     await Promise.all(requests.map(([method, path]) => expectUnavailable(method, path, 5500)))
   })
 
-  it('a write says that nothing was applied, and a read does not', async () => {
+  it('a failed write states that nothing was applied, a failed read does not', async () => {
     const send = (method: 'GET' | 'POST') =>
       app.inject({ method, url: consents.create.path, headers: { authorization: `Bearer ${key}` } })
     const answers = await Promise.all([send('POST'), send('GET')])

@@ -39,7 +39,7 @@ describe.each(writeEndpoints)('random requests › $name', ({ endpoint, open }) 
     await fc.assert(property, { numRuns })
   })
 
-  it('responds 4xx to anything else, or stores it exactly', async () => {
+  it('returns 4xx for anything else, or stores it exactly', async () => {
     const mutation = anyMutation(Object.keys(fieldsOf(schema)))
     const property = fc.asyncProperty(valid, mutation, async (body, { apply }) => {
       const before = await target.state()
@@ -93,12 +93,12 @@ describe('random requests › list', () => {
     expect(answer.body.data).toEqual(found.slice(0, Number(limit)))
   }
 
-  it('returns what matches for any query that its schema accepts', async () => {
+  it('returns the matching records for any query that its schema accepts', async () => {
     const property = fc.asyncProperty(anyQuery(), async query => expectPage(await lister.list(query), query))
     await fc.assert(property, { numRuns })
   })
 
-  it('responds 4xx or returns what matches for any other query', async () => {
+  it('returns 4xx or the matching records for any other query', async () => {
     const name = fc.oneof(fc.constantFrom(...Object.keys(fieldsOf(ConsentQuery))), fc.string())
     const value = fc.oneof(
       fc.string({ unit: 'grapheme' }),
@@ -125,7 +125,7 @@ describe('random requests › list', () => {
 describe('random requests › connection', () => {
   useRecordCount(service)
 
-  it('when a request has arbitrary bytes, responds 2xx or 4xx', async () => {
+  it('when a request has arbitrary bytes, responds with 2xx or 4xx', async () => {
     const request = Buffer.from(partsFor(owner).get('limit=1'), 'latin1')
     const piece = fc.oneof(
       fc.uint8Array({ maxLength: 4 }),

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest'
 import { limitRequests } from '../../../server/http/rate-limits.ts'
 import { networkKey } from '../../../server/net/request.ts'
 
-it('limitRequests › keeps the count of an address after requests of 6,000 others', async () => {
+it('limitRequests › keeps the count of an address after requests from 6,000 others', async () => {
   const app = fastify()
   await app.register(rateLimit, { global: false })
   const limit = limitRequests(app, { max: 1, seconds: 60 }, networkKey)

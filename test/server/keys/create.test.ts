@@ -21,7 +21,7 @@ function create(body: unknown, headers: Record<string, string> = session) {
 }
 
 describe('POST /api/v1/keys › 201', () => {
-  it('returns the key and its text, which works at once', async () => {
+  it('returns the key and its secret, which works immediately', async () => {
     const { status, body, headers } = await create({ name: ' Shop “Ω” 🍪 ' })
     expect(body).toEqual({
       id: expect.stringMatching(uuidV7),
@@ -39,7 +39,7 @@ describe('POST /api/v1/keys › 201', () => {
     expect((await service.call('GET', root, { key: body.key })).status).toBe(200)
   })
 
-  it('returns the text once: no list has it, and the database only its hash', async () => {
+  it('returns the secret once: no list contains it, and the database stores only its hash', async () => {
     const { key, id } = await makeKey(service, session)
     expect((await service.call('GET', root, { key })).status).toBe(200)
     const list = await service.call('GET', path, { headers: session })
@@ -55,7 +55,7 @@ describe('POST /api/v1/keys › 201', () => {
   })
 
   it.each([[['erase', 'read']], [['write']], [['erase', 'write', 'read']]])(
-    'stores the scopes %j in their usual order',
+    'stores the scopes %j in canonical order',
     async given => {
       const { scopes } = await makeKey(service, session, { scopes: given })
       expect(scopes).toEqual(['read', 'write', 'erase'].filter(scope => given.includes(scope)))
@@ -73,7 +73,7 @@ describe('POST /api/v1/keys › 201', () => {
     expect((await service.call('GET', root, { key: key.key })).status).toBe(200)
   })
 
-  it('creates a key that is rejected from its expiry on, even if cached', async () => {
+  it('creates a key that is rejected once it has expired, even if cached', async () => {
     const expires_at = new Date(Date.now() + 600).toISOString()
     const { key } = await makeKey(service, session, { expires_at })
     expect((await service.call('GET', root, { key })).status).toBe(200)

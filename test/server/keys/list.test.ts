@@ -32,7 +32,7 @@ describe('GET /api/v1/keys › last_used_on', () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: new Date(`${today}T12:00:00Z`) }))
   afterEach(() => void vi.useRealTimers())
 
-  it('is the UTC day of the last use, with any response', async () => {
+  it('returns the UTC day of the last use, whatever the response was', async () => {
     const session = await service.signIn(await service.newAccount())
     const [used, refused, unused] = [
       await makeKey(service, session),

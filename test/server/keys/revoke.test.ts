@@ -24,7 +24,7 @@ function revoke(id: string, headers: Record<string, string> = session) {
 }
 
 describe('DELETE /api/v1/keys/:id › 200', () => {
-  it('returns the revoked key without its text', async () => {
+  it('returns the revoked key without its secret', async () => {
     const { key: _text, ...made } = await makeKey(service, session, { name: 'to end', scopes: ['read'] })
     const before = Date.now()
     const answer = await revoke(made.id)
@@ -32,7 +32,7 @@ describe('DELETE /api/v1/keys/:id › 200', () => {
     expect(Date.parse(answer.body.revoked_at)).toBeGreaterThanOrEqual(before)
   })
 
-  it('revokes the key here at once and on another node within a second, even if cached', async () => {
+  it('revokes the key on this node immediately and on another node within a second, even if cached', async () => {
     for (let round = 0; round < 3; round += 1) {
       const { key, id } = await makeKey(service, session)
       const nodes = [service, other]
@@ -48,7 +48,7 @@ describe('DELETE /api/v1/keys/:id › 200', () => {
     }
   })
 
-  it('leaves the other keys of the account alone', async () => {
+  it('does not change the account’s other keys', async () => {
     const [one, two] = [await makeKey(service, session), await makeKey(service, session)]
     await revoke(one.id)
     expect((await service.call('GET', root, { key: two.key })).status).toBe(200)
@@ -57,7 +57,7 @@ describe('DELETE /api/v1/keys/:id › 200', () => {
 })
 
 describe('DELETE /api/v1/keys/:id › 404', () => {
-  it('is returned the second time, and the first time of revocation stays', async () => {
+  it('is returned the second time, without changing the time of revocation', async () => {
     const { id } = await makeKey(service, session)
     const { body } = await revoke(id)
     const answers = [id, newId(), 'no-uuid', account.siteId, 'x'.repeat(500)].map(one => revoke(one))
@@ -68,7 +68,7 @@ describe('DELETE /api/v1/keys/:id › 404', () => {
     expect(keys.data.find((key: { id: string }) => key.id === id).revoked_at).toBe(body.revoked_at)
   })
 
-  it('is returned to all but one of concurrent calls', async () => {
+  it('is returned to all but one of several concurrent calls', async () => {
     const { id } = await makeKey(service, session)
     const answers = await Promise.all(Array.from({ length: 10 }, () => revoke(id)))
     expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(9).fill(404)])

@@ -18,7 +18,7 @@ function scopesOf({ scope }: Endpoint): string {
   return [scope ?? []].flat().join(' or ')
 }
 
-it('scopes › are read for a GET and write for a change, but for these', () => {
+it('scopes › are read for a GET and write for a change, with these exceptions', () => {
   const others = scoped.filter(({ endpoint }) => scopesOf(endpoint) !== (endpoint.method === 'GET' ? 'read' : 'write'))
   expect(others.map(({ route, endpoint }) => `${route} ${scopesOf(endpoint)}`)).toEqual([
     'consents.remove erase',
@@ -45,7 +45,7 @@ it('scopes › are read for a GET and write for a change, but for these', () => 
   ])
 })
 
-it('scopes › open every route to a key, but these', () => {
+it('scopes › open every route to a key, with these exceptions', () => {
   const others = endpoints.filter(({ endpoint }) => endpoint.access !== 'account')
   expect(others.map(({ route, endpoint }) => `${route} ${endpoint.access}`)).toEqual([
     'banner.create site_token',

@@ -33,7 +33,7 @@ async function expectValue(sample: string, value: number): Promise<void> {
 }
 
 describe('metrics › request', () => {
-  it('is counted and timed by method, route and status; its URL is nowhere', async () => {
+  it('counts and times a request by method, route and status, without its URL', async () => {
     const { body } = await send()
     await service.call('GET', `${root}/${body.id}`, { key: account.key })
     await service.call('GET', `${root}?subject_id=maria`, { key: account.key })
@@ -51,13 +51,13 @@ describe('metrics › request', () => {
     }
   })
 
-  it('is counted when it is over the quota', async () => {
+  it('counts a request that exceeds the quota', async () => {
     await service.call('GET', root, { key: limited.key })
     expect((await service.call('GET', root, { key: limited.key })).status).toBe(429)
     await expectValue('consentctl_quota_refusals_total', 1)
   })
 
-  it('is counted when it is over a rate limit', async () => {
+  it('counts a request that exceeds a rate limit', async () => {
     const visit = () =>
       service.call('POST', '/api/v1/public/consent', {
         body: {},
@@ -110,14 +110,14 @@ describe('metrics › load', () => {
     expect(await registry.metrics()).toContain('http_requests_shed_total{flow="private"} 1\n')
   })
 
-  it('is that of the service', async () => {
+  it('reports the load of the service', async () => {
     const text = await registry.metrics()
     for (const flow of ['private', 'public']) expect(text).toContain(`http_requests_in_flight{flow="${flow}"} 0\n`)
   })
 })
 
 describe('metrics › server', () => {
-  it('responds on loopback only, in the text format', async () => {
+  it('responds only on loopback, in the text format', async () => {
     const server = await startMetrics(0)
     try {
       const answer = await request(server.url)

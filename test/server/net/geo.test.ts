@@ -53,7 +53,7 @@ describe('openGeo › included database', () => {
   })
 })
 
-describe('openGeo › database of the operator', () => {
+describe('openGeo › custom database', () => {
   it.each<[string, Value, string | null, string | null]>([
     ['the flat form', flat('NL'), 'NL', null],
     ['the nested form', nested('GB', 'ENG', 'WBK'), 'GB', 'ENG'],
@@ -97,7 +97,7 @@ describe('openGeo › database of the operator', () => {
     fc.assert(property)
   })
 
-  it('returns nothing for private and reserved addresses, even if it names a country', () => {
+  it('returns nothing for private and reserved addresses, even if the database lists a country for them', () => {
     const geo = open({ '0.0.0.0/1': flat('FR'), '128.0.0.0/1': flat('FR'), '8000::/1': flat('FR') })
     expect(geo.lookup('11.0.0.1').country).toBe('FR')
     for (const address of ['10.0.0.1', '192.168.1.1', '203.0.113.1', 'fe80::1']) {
@@ -105,7 +105,7 @@ describe('openGeo › database of the operator', () => {
     }
   })
 
-  it('returns nothing for IPv6 if it has IPv4 only', () => {
+  it('returns nothing for IPv6 if the database has only IPv4', () => {
     const geo = open({ '32.0.0.0/3': flat('FR') }, 4)
     expect(geo.lookup('42.0.0.1').country).toBe('FR')
     expect(geo.lookup('2a01:e00::1')).toEqual(nowhere)
@@ -123,7 +123,7 @@ describe('openGeo › GEOIP_DB', () => {
     ['is cut short', () => write(valid.subarray(0, -40)), /./],
     ['has lost its beginning', () => write(valid.subarray(-150)), /./],
     ['is of another kind', () => write(mmdb({ '1.0.0.0/8': { autonomous_system_number: 1 } })), /of type Test/],
-  ])('is rejected at once, with its name and a hint, when it %s', (_why, make, reason) => {
+  ])('is rejected immediately, with its name and a hint, when it %s', (_why, make, reason) => {
     const file = make()
     const failure = thrownBy(() => openGeo({ geoipDb: file }, rethrow))
     expect(failure).toBeInstanceOf(OperatorError)

@@ -186,7 +186,7 @@ async function newHistory() {
   return { step, check }
 }
 
-it(`answers as an independent model does, about random histories (CONSENTCTL_TEST_SEED=${seed})`, {
+it(`answers like an independent model on random histories (CONSENTCTL_TEST_SEED=${seed})`, {
   timeout: 3_600_000,
 }, async () => {
   const told = new Map<string, number>()

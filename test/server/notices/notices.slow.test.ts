@@ -49,7 +49,7 @@ async function entries(): Promise<{ version: number; document: string; hash: str
 }
 
 describe('POST /api/v1/sites/:id/notices/:version/publish', () => {
-  it('writes an entry with the whole manifest under a checkpoint, and sets the policy version', async () => {
+  it('writes an entry with the whole manifest, covers it with a checkpoint, and sets the policy version', async () => {
     const details = {
       purposes: [{ key: 'marketing', title: 'Werbung', language: 'DE', iri: 'https://w3id.org/dpv#Marketing' }],
       controller: 'Shop GmbH',
@@ -92,7 +92,7 @@ describe('POST /api/v1/sites/:id/notices/:version/publish', () => {
     expect(await policyVersion()).toBe(2)
   })
 
-  it('changes nothing when repeated, and keeps a policy version that was set since', async () => {
+  it('changes nothing when repeated, and keeps a policy version set since', async () => {
     const first = await published(3)
     const before = await entries()
     expect((await publish(3, { revision: first.revision })).body).toEqual(first)
@@ -103,7 +103,7 @@ describe('POST /api/v1/sites/:id/notices/:version/publish', () => {
     expect((await publish(3, { revision: first.revision + 1 })).status).toBe(409)
   })
 
-  it('completes what was interrupted after each of its steps', async () => {
+  it('completes after an interruption at each of its steps', async () => {
     await put(2)
     const { revision } = (await upload(2, 'de')).body
     const { sql } = service
@@ -117,7 +117,7 @@ describe('POST /api/v1/sites/:id/notices/:version/publish', () => {
     expect(await policyVersion()).toBe(2)
   })
 
-  it('leaves the policy version of the site to a notice that is not in effect yet, or older', async () => {
+  it('does not change the site’s policy version for a notice that is older or not yet in effect', async () => {
     await published(5, { effective_from: '2999-01-01T00:00:00Z' })
     expect(await policyVersion()).toBe(1)
     await published(3)
@@ -125,7 +125,7 @@ describe('POST /api/v1/sites/:id/notices/:version/publish', () => {
     expect(await policyVersion()).toBe(3)
   })
 
-  it('rejects a draft without texts, one that was changed since it was read, and a missing one', async () => {
+  it('rejects a draft without texts, a draft that changed since it was read, and a missing draft', async () => {
     await put(1)
     expect((await publish(1)).status).toBe(409)
     const { body } = await upload(1, 'de')
@@ -133,7 +133,7 @@ describe('POST /api/v1/sites/:id/notices/:version/publish', () => {
     const changed = await publish(1, { revision: body.revision })
     expect([changed.status, changed.body.message]).toEqual([
       409,
-      `The draft was changed: it has revision ${body.revision + 1}.`,
+      `The draft has changed: it has revision ${body.revision + 1}.`,
     ])
     expect([(await publish(2)).status, (await publish(0)).status]).toEqual([404, 404])
   })
@@ -160,7 +160,7 @@ describe('POST /api/v1/sites/:id/notices/:version/publish', () => {
     expect(reported).toEqual([id])
   })
 
-  it('rejects a draft that was deleted and created again since it was read', async () => {
+  it('rejects a draft that was deleted and recreated since it was read', async () => {
     await put(1)
     const { revision } = (await upload(1, 'de')).body
     await call('DELETE', '/1')
@@ -170,7 +170,7 @@ describe('POST /api/v1/sites/:id/notices/:version/publish', () => {
     expect((await call('GET', '/1')).body.state).toBe('draft')
   })
 
-  it('has one winner with uploads on other nodes, whose texts are then either in it or rejected', async () => {
+  it('when texts are uploaded concurrently on other nodes, publishes once, and includes or rejects each text', async () => {
     const other = await service.addNode()
     for (let round = 1; round <= 5; round += 1) {
       await put(round)
@@ -252,7 +252,7 @@ describe('PUT /api/v1/sites/:id/notices/:version', () => {
     expect((await put(1, draft)).status).toBe(400)
   })
 
-  it('answers 404 for an unknown site or version', async () => {
+  it('returns 404 for an unknown site or version', async () => {
     const unknown = await service.call('PUT', at('/1', account.accountId), { body: {}, headers: session })
     expect([unknown.status, (await put(0)).status, (await call('PUT', '/2147483648', {})).status]).toEqual([
       404, 404, 404,
@@ -261,7 +261,7 @@ describe('PUT /api/v1/sites/:id/notices/:version', () => {
 })
 
 describe('texts of a notice', () => {
-  it('are returned byte for byte, as a download that cannot run', async () => {
+  it('are returned byte for byte, as a download that cannot execute scripts', async () => {
     const hostile = '<script>fetch("/api/v1/keys")</script>\0\u202e'
     await put(1)
     expect((await upload(1, 'DE-de', hostile, 'text/html; charset=utf-8')).status).toBe(200)
@@ -293,7 +293,7 @@ describe('texts of a notice', () => {
     expect([(await call('DELETE', '/1')).status, (await upload(1, 'en')).status]).toEqual([404, 404])
   })
 
-  it('have at most 1 MiB, a media type of the four, UTF-8 unless a PDF, and a language', async () => {
+  it('have at most 1 MiB, one of four media types, UTF-8 unless a PDF, and a language', async () => {
     await put(1)
     const most = Buffer.alloc(1024 * 1024, 'x')
     expect((await upload(1, 'de', most)).status).toBe(200)
@@ -312,7 +312,7 @@ describe('texts of a notice', () => {
     expect((await upload(1, 'en', Buffer.from([0xff]), 'application/pdf')).status).toBe(200)
   })
 
-  it('are at most 100', async () => {
+  it('are limited to 100', async () => {
     await put(1)
     await service.sql`
       insert into notice_texts select account_id, site_id, policy_version, 'x' || i, 'text/plain', '', ''

@@ -80,7 +80,7 @@ describe('GET /api/v1/sites/{id}/notices/{version}/subjects › 200', () => {
     expect((await everybody(7, 100)).names).toEqual([])
   })
 
-  it('lists a person by an imported record only if it has the newest answer, and never hides a later one by it', async () => {
+  it('lists a person by an imported record only if it has the newest answer, and never hides a later one', async () => {
     const before = { given_at: '2020-05-01T10:00:00.000Z', accepted: true, preferences: {} }
     const importOf = (subject_id: string, policy_version: number, fields: object = {}) =>
       owner.importOne({ subject_id, policy_version, ...before, ...fields })
@@ -108,7 +108,7 @@ describe('GET /api/v1/sites/{id}/notices/{version}/subjects › 200', () => {
     expect(body.data[1]).toMatchObject({ id: imported, given_at: before.given_at, notice_held: false })
   })
 
-  it('examines 500 accepted records for a page, and neither skips nor repeats a person', async () => {
+  it('examines 500 accepted records per page, and neither skips nor repeats a person', async () => {
     const own = await newImporter(service)
     const { id } = await own.create({ subject_id: 'x', accepted: true, policy_version: 1 })
     await service.sql`

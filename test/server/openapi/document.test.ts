@@ -15,7 +15,7 @@ const endpoints = Object.entries(api).flatMap(([resource, group]) =>
 )
 
 describe('describeApi › document', () => {
-  it('is OpenAPI 3.1 by its own schema, of this version of the service', async () => {
+  it('is valid OpenAPI 3.1 with the version of the service', async () => {
     const validator = new Validator()
     const { valid, errors } = await validator.validate(structuredClone(document))
     expect(errors).toBeUndefined()
@@ -33,21 +33,21 @@ describe('describeApi › document', () => {
     expect([...new Set([...referred, ofEveryPath])].sort()).toEqual(there.sort())
   })
 
-  it('has examples that match their schemas', () => {
+  it('contains examples that match their schemas', () => {
     const examples = nodes.filter(([, node]) => 'example' in node && 'schema' in node)
     expect(examples.length).toBeGreaterThan(60)
     const wrong = examples.map(([pointer, { example }]) => [pointer, ...validateAt(`${pointer}/schema`, example)])
     expect(wrong.filter(({ length }) => length > 1)).toEqual([])
   })
 
-  it('has parameters and headers of one scalar type each', () => {
+  it('has only parameters and headers of one scalar type', () => {
     const all = nodes.filter(([pointer, node]) => 'in' in node || /^\/components\/headers\/[^/]+$/.test(pointer))
     const schemas = all.flatMap(([, node]) => ('schema' in node ? [node['schema'] as Node] : []))
     expect(schemas.length).toBeGreaterThan(20)
     expect(schemas.filter(schema => typeof schema['type'] !== 'string' || 'anyOf' in schema)).toEqual([])
   })
 
-  it('has an example of every parameter, header and body', () => {
+  it('contains an example of every parameter, header and body', () => {
     const without = nodes.filter(([, node]) => 'schema' in node && !('example' in node))
     expect(without.map(([pointer]) => pointer)).toEqual([])
   })
@@ -56,7 +56,7 @@ describe('describeApi › document', () => {
 describe.each(endpoints)('describeApi › %s', (id, { path, method, params, body, status, access, errors = [] }) => {
   const operation = document.paths[path.replace(/:(\w+)/g, '{$1}')]?.[method.toLowerCase()]
 
-  it('has an operation id, its success and its errors', () => {
+  it('has an operation id, a success response and errors', () => {
     expect(operation).toMatchObject({ operationId: id, summary: expect.any(String) })
     expect(operation.responses).toHaveProperty(String(status))
     const expected = [

@@ -49,7 +49,7 @@ describe('GET /api/v1/openapi.json › routes', () => {
     expect(registered.filter(route => !preflights.includes(route)).sort()).toEqual([...described, ...page].sort())
   })
 
-  it('serve the document to anyone, without a database', async () => {
+  it('serves the document to anyone, without a database', async () => {
     const answer = await app.inject('/api/v1/openapi.json')
     expect([answer.statusCode, answer.headers['content-type']]).toEqual([200, 'application/json; charset=utf-8'])
     expect(answer.json()).toEqual(describeApi())
@@ -57,7 +57,7 @@ describe('GET /api/v1/openapi.json › routes', () => {
 })
 
 describe('GET /api/v1/docs › page', () => {
-  it('has each operation of the document once, no script, and nothing from elsewhere', async () => {
+  it('lists each operation of the document once, without scripts or external resources', async () => {
     const { statusCode, headers, body } = await app.inject('/api/v1/docs')
     expect([statusCode, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8'])
     const operations = Object.values(paths).flatMap(one => Object.values(one) as { operationId: string }[])
@@ -70,14 +70,14 @@ describe('GET /api/v1/docs › page', () => {
     expect(headers['content-security-policy']).toContain(`default-src 'none'; style-src 'sha256-${digest}';`)
   })
 
-  it('shows text of the document as text', async () => {
+  it('shows text of the document as plain text', async () => {
     const { body } = await app.inject('/api/v1/docs')
     expect(body).toContain('&#60;!doctype html&#62;')
     expect(body.match(/<!doctype/g)).toHaveLength(1)
   })
 })
 
-it('GET /api/v1/openapi.json › is compressed on request, and answers 304 to a matching If-None-Match', async () => {
+it('GET /api/v1/openapi.json › is compressed on request, and returns 304 for a matching If-None-Match', async () => {
   const get = (headers: object) => app.inject({ url: '/api/v1/openapi.json', headers: { ...headers } })
   const plain = await get({})
   const packed = await get({ 'accept-encoding': 'gzip' })

@@ -45,7 +45,7 @@ async function publishLargeNotice(owner: Owner): Promise<void> {
 }
 
 describe('GET /api/v1/consents/{id}/evidence', () => {
-  it('when many packs of a large notice are asked for at once, makes some, refuses the rest and stays live', async () => {
+  it('when many packs of a large notice are requested at once, returns some, rejects the rest and stays live', async () => {
     const owner = await newOwner(service)
     await publishLargeNotice(owner)
     const { id } = await owner.create({ policy_version: 1 })
@@ -74,14 +74,14 @@ describe('GET /api/v1/consents/{id}/evidence', () => {
     expect([...files.keys()].filter(name => name.startsWith('notice/'))).toHaveLength(languages.length)
   })
 
-  it('when its time is over, stops', async () => {
+  it('when its deadline has passed, stops', async () => {
     const owner = await newOwner(service)
     const { id } = await owner.create()
     await cover()
     await expect(makePack(owner, id, performance.now())).rejects.toMatchObject({ code: 'unavailable' })
   })
 
-  it('when each of 109 events is in a checkpoint of its own, answers with all of their proofs', {
+  it('when each of 109 events is in its own checkpoint, returns all of their proofs', {
     timeout: 120_000,
   }, async () => {
     const owner = await newOwner(service)
@@ -98,14 +98,14 @@ describe('GET /api/v1/consents/{id}/evidence', () => {
     expect(names.filter(name => name.endsWith('.consistency.json'))).toHaveLength(108)
   })
 
-  it.each([true, false])('when there are more than 500 events, answers 409 (isLive: %s)', async isLive => {
+  it.each([true, false])('when there are more than 500 events, returns 409 (isLive: %s)', async isLive => {
     const owner = await newOwner(service)
     const [id = ''] = await insertChains(service.sql, owner, { records: 1, entries: 501, isLive })
     const { status, bytes } = await get(owner, id)
     expect([status, String(bytes)]).toEqual([409, expect.stringContaining('more than 500 events')])
   })
 
-  it('when the newest checkpoint is less than a second old and lacks the record, waits and answers', async () => {
+  it('when the newest checkpoint is less than a second old and lacks the record, waits and succeeds', async () => {
     const owner = await newOwner(service)
     await owner.create()
     await cover()
@@ -119,7 +119,7 @@ describe('GET /api/v1/consents/{id}/evidence', () => {
     [200, false],
     [203, true],
   ])(
-    'when the site has %i entries besides, states that older ones were left out: %s',
+    'when the site has %i other entries, states that older ones were left out: %s',
     { timeout: 60_000 },
     async (count, isTruncated) => {
       const owner = await newOwner(service)
@@ -173,7 +173,7 @@ async function makePack(owner: Owner, id: string, until: number, meanwhile: () =
 describe('a pack', () => {
   const soon = () => performance.now() + 10_000
 
-  it('when the log grows while it is made, proves that the log only grew', async () => {
+  it('when the log grows meanwhile, proves that the log only grew', async () => {
     const owner = await newOwner(service)
     const { id } = await owner.create()
     await cover()
@@ -191,7 +191,7 @@ describe('a pack', () => {
     })
   })
 
-  it('when a key is rotated while it is made, has the new key, which signed its checkpoint', async () => {
+  it('when a key is rotated meanwhile, includes the new key, which signed its checkpoint', async () => {
     const { sql } = service
     const owner = await newOwner(service)
     const { id } = await owner.create()

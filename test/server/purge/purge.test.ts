@@ -17,7 +17,7 @@ beforeAll(async () => {
 
 const never = new AbortController().signal
 
-it('the first purge of a process recalculates the statistics that a killed one has left', async () => {
+it('the first purge of a process recalculates statistics that a killed process has left unfinished', async () => {
   const { sql } = service
   const samples = async () =>
     (await sql`select from pg_stats where tablename = 'consents' and most_common_vals::text like '%sampled%'`).length
@@ -146,7 +146,7 @@ describe('a purged record', () => {
 describe('a purge', () => {
   beforeEach(() => purgeNow(service.sql))
 
-  it('purges only what was deleted before its instant, in every account', async () => {
+  it('purges only records deleted before its instant, in every account', async () => {
     const old = new Date(Date.now() - 31 * 24 * 60 * 60 * 1000)
     const [one, other] = [await service.newAccount(), await service.newAccount()]
     const shape = { records: 3, entries: 2 }
@@ -167,7 +167,7 @@ describe('a purge', () => {
     for (const { accountId } of [one, other]) expect(await brokenChains(service.sql, accountId)).toEqual([])
   })
 
-  it('strips a history that is longer than one statement strips in several', async () => {
+  it('strips a history longer than one statement strips in several statements', async () => {
     const account = await service.newAccount()
     const preferences = (version: number) => ({ note: `canary-${version}`.repeat(10) })
     await insertChains(service.sql, account, { records: 1, entries: 4100, preferences })
@@ -176,7 +176,7 @@ describe('a purge', () => {
     expect(await brokenChains(service.sql, account.accountId)).toEqual([])
   })
 
-  it('skips a record that cannot be purged or deleted, and names it after everything else is done', async () => {
+  it('skips a record that cannot be purged or deleted, and reports it after everything else is done', async () => {
     const old = new Date(Date.now() - 31 * 24 * 60 * 60 * 1000)
     const [one, other] = await Promise.all([service.newAccount(), service.newAccount()])
     const ids = [
@@ -211,7 +211,7 @@ describe('a purge', () => {
     expect(await brokenChains(service.sql, one.accountId)).toEqual([])
   })
 
-  it('when the statistics cannot be counted, continues in every account and says so', async () => {
+  it('when the statistics cannot be counted, continues with every account and reports it', async () => {
     const { sql } = service
     const accounts = [await newOwner(service), await newOwner(service)]
     for (const own of accounts) await own.remove((await own.create({ subject_id: 'a person' })).id)
@@ -263,7 +263,7 @@ describe('a purge', () => {
 
   /** The embedded database's clock is the node's own. */
   const apart = it.skipIf(process.env['TEST_ENGINE'] !== 'postgres')
-  apart.each([10, -10])('fails when the clock is %i days ahead of that of the database', async days => {
+  apart.each([10, -10])('fails when the clock is %i days ahead of the database clock', async days => {
     const own = await newOwner(service)
     await service.sql`update sites set retention_days = 1 where id = ${own.siteId}`
     const live = await own.create()
@@ -281,7 +281,7 @@ describe('a purge', () => {
     expect(await purgeNow(service.sql)).toEqual(new Map([[own.accountId, 1]]))
   })
 
-  it('runs as a job of the server at its intervals, and never if PURGE_AFTER_DAYS is never', async () => {
+  it('runs as a server job at its interval, and never runs if PURGE_AFTER_DAYS is never', async () => {
     const account = await service.newAccount()
     await insertChains(service.sql, account, { records: 2, entries: 2 })
     const [not, monthly, atOnce] = [null, 30, 0].map(days => purgeJob(service.sql, { purgeAfterDays: days }))
@@ -293,7 +293,7 @@ describe('a purge', () => {
     expect(atOnce?.intervalMs).toBe(60_000)
   })
 
-  it('leaves every record and chain whole when two run at once while clients write and delete', async () => {
+  it('leaves every record and chain intact when two purges run concurrently with writes and deletions', async () => {
     const target: Target = { url: service.url, ...(await service.newAccount()) }
     const ledger = newLedger()
     let isOver = false

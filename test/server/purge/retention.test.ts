@@ -54,7 +54,7 @@ describe('a site that keeps records for 10 days', () => {
     expect(await run(30)).toEqual([])
   })
 
-  it('keeps a restored record for as long again, and no deletion of it is purged', async () => {
+  it('keeps a restored record for the same period again, and does not purge it', async () => {
     const [id = '', gone = ''] = await inserted({ records: 2, at: daysAgo(11) })
     await keep(10)
     await run(30)
@@ -65,7 +65,7 @@ describe('a site that keeps records for 10 days', () => {
     expect(await brokenChains(service.sql, owner.accountId)).toEqual([])
   })
 
-  it('purges them like others, in the same run if purging is immediate', async () => {
+  it('purges them like other records, in the same run if purging is immediate', async () => {
     await inserted({ records: 5, at: daysAgo(11) })
     await keep(10)
     const expected = [{ account_id: owner.accountId, expired: 5, purged: 5 }]
@@ -107,7 +107,7 @@ describe('a site that keeps records for 10 days', () => {
 })
 
 describe('400', () => {
-  it.each([0, -1, 1.5, 36_501, '10', true])('refuses %j days', async days => {
+  it.each([0, -1, 1.5, 36_501, '10', true])('rejects %j days', async days => {
     const { status, body } = await keep(days as number)
     expect({ status, body }).toEqual({
       status: 400,

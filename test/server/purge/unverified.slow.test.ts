@@ -18,8 +18,8 @@ beforeEach(async () => {
 const preferences = (version: number) => ({ step: version })
 const idsOf = (findings: readonly { consent_id: string | null }[]) => findings.map(each => each.consent_id).sort()
 
-describe('a purge, when the history of some records does not verify', () => {
-  it('leaves and names these, and purges all others', async () => {
+describe('a purge, when the histories of some records do not verify', () => {
+  it('skips and reports these records, and purges all others', async () => {
     const [one, other] = [await service.newAccount(), await service.newAccount()]
     const ids = await insertChains(sql, one, { records: 450, entries: 3, preferences })
     await insertChains(sql, other, { records: 2, entries: 3 })
@@ -46,7 +46,7 @@ describe('a purge, when the history of some records does not verify', () => {
     expect(idsOf((await purgeVerified(sql)).unverified)).toEqual(tampered)
   })
 
-  it('continues if more records do not verify than may fail in one run', async () => {
+  it('continues even if more records do not verify than may fail in one run', async () => {
     const account = await service.newAccount()
     const at = new Date(Date.now() - 60_000)
     const ids = await insertChains(sql, account, { records: 1010, entries: 2, at })
@@ -59,7 +59,7 @@ describe('a purge, when the history of some records does not verify', () => {
     expect(idsOf(unverified)).toEqual(ids.sort())
   })
 
-  it('leaves a history that is longer than one statement strips, whether its purge is begun or not', async () => {
+  it('skips a history longer than one statement strips, whether its purge has started or not', async () => {
     const account = await service.newAccount()
     const shape = { records: 1, entries: maxEntriesPerPurge + 600, preferences }
     const [id = ''] = await insertChains(sql, account, shape)
@@ -98,16 +98,16 @@ describe('a purge, when the history of some records does not verify', () => {
     expect(row).toEqual({ n: 1 }) // that of the purge
   })
 
-  it('names them in the server’s log', async () => {
+  it('lists them in the server’s log', async () => {
     const account = await service.newAccount()
     const [id = ''] = await insertChains(sql, account, { records: 5, entries: 2 })
     await sql`update consent_history set preferences = '{"a":1}' where consent_id = ${id} and version = 1`
-    const told = `purged 4 records, and left 1 whose history does not verify: ${id}`
+    const told = `purged 4 records, and skipped 1 whose history does not verify: ${id}`
     await expect(purgeJob(sql, { purgeAfterDays: 0 }).run(new AbortController().signal)).rejects.toThrow(told)
   })
 })
 
-it('a change between the verification and the purge of a record is found by the next verification', async () => {
+it('a change between the verification and the purge of a record is reported by the next verification', async () => {
   const account = await service.newAccount()
   const [id = ''] = await insertChains(sql, account, { records: 5, entries: 3, preferences })
   let isTampered = false

@@ -4,7 +4,7 @@ import { useService } from '../../support/service.ts'
 
 const service = useService()
 
-it('a unit that was spent after the deadline of its request is refunded', async () => {
+it('when a unit is spent after the deadline of its request, it is refunded', async () => {
   const { key, accountId } = await service.newAccount({ monthlyQuota: 10 })
   const list = () => service.call('GET', '/api/v1/consents', { key })
   expect((await list()).headers['x-quota-remaining']).toBe('9')

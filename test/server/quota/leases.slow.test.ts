@@ -94,7 +94,7 @@ describe.concurrent('many nodes', () => {
   const cells = [0, 1, 10, 1000].flatMap(limit => [1, 2, 5].map(nodes => ({ limit, nodes })))
 
   it.each(cells)(
-    'when the demand is larger, $nodes nodes grant exactly the limit of $limit',
+    'when the demand exceeds the limit, $nodes nodes grant exactly the limit of $limit',
     async ({ limit, nodes }) => {
       const ledger = await newLedger(limit)
       const quotas = Array.from({ length: nodes }, () => new Quota(database.sql))
@@ -132,7 +132,7 @@ describe.concurrent('many nodes', () => {
 })
 
 describe.concurrent('a lease', () => {
-  it('grows with the rate, and is at most a part of what is left and the maximum', async () => {
+  it('grows with the rate, up to a fraction of the remaining units and the maximum', async () => {
     const ledger = await newLedger(10 * share)
     const quota = new Quota(database.sql)
     let most = 0
@@ -147,7 +147,7 @@ describe.concurrent('a lease', () => {
     expect(quota.unspent(endless.accountId, monthOf(new Date()))).toBeLessThanOrEqual(maxLeaseUnits)
   })
 
-  it('is one unit at a low rate, and then nothing is held', async () => {
+  it('is one unit at a low rate, and is not held afterwards', async () => {
     const ledger = await newLedger(1_000_000)
     const quota = new Quota(database.sql)
     for (let used = 1; used <= 3; used += 1) {
@@ -182,7 +182,7 @@ describe.concurrent('a lease', () => {
 })
 
 describe.concurrent('units that could not be returned', () => {
-  it('are returned when the database is back', async () => {
+  it('are returned once the database is reachable again', async () => {
     const ledger = await newLedger(1_000_000)
     const { sql, cut, reconnect } = newWire()
     const quota = new Quota(sql)
@@ -197,18 +197,21 @@ describe.concurrent('units that could not be returned', () => {
   })
 
   const doubtful = 'CONNECTION_CLOSED CONNECTION_DESTROYED ECONNRESET EPIPE ETIMEDOUT EHOSTUNREACH 57P01 57P02 08006'
-  it.each(doubtful.split(' '))('are not granted twice when an error leaves the return in doubt: %s', async code => {
-    const ledger = await newLedger(640)
-    const { sql, loseAnswer } = newWire()
-    const quota = new Quota(sql)
-    for (let index = 0; index < 6; index += 1) await ledger.spend(quota)
-    expect(quota.unspent(ledger.accountId, monthOf(new Date()))).toBeGreaterThan(0)
-    loseAnswer(code)
-    await quota.settle()
-    expect(await ledger.usage()).toEqual({ used: 6, held: 0 })
-    await ledger.spendMany(700, quota, new Quota(database.sql))
-    expect(ledger.granted).toBeLessThanOrEqual(640)
-  })
+  it.each(doubtful.split(' '))(
+    'are not granted twice when it is unknown whether the return succeeded: %s',
+    async code => {
+      const ledger = await newLedger(640)
+      const { sql, loseAnswer } = newWire()
+      const quota = new Quota(sql)
+      for (let index = 0; index < 6; index += 1) await ledger.spend(quota)
+      expect(quota.unspent(ledger.accountId, monthOf(new Date()))).toBeGreaterThan(0)
+      loseAnswer(code)
+      await quota.settle()
+      expect(await ledger.usage()).toEqual({ used: 6, held: 0 })
+      await ledger.spendMany(700, quota, new Quota(database.sql))
+      expect(ledger.granted).toBeLessThanOrEqual(640)
+    },
+  )
 })
 
 describe.concurrent('settle', () => {
@@ -223,7 +226,7 @@ describe.concurrent('settle', () => {
     expect(await ledgers[0]?.usage()).toEqual({ used: 30, held: 0 })
   })
 
-  it('lets the node spend afterwards', async () => {
+  it('does not prevent the node from spending afterwards', async () => {
     const ledger = await newLedger(1000)
     const quota = new Quota(database.sql)
     for (let round = 0; round < 10; round += 1) {
@@ -234,7 +237,7 @@ describe.concurrent('settle', () => {
     expect(await ledger.usage()).toEqual({ used: 70, held: 0 })
   })
 
-  it('waits for a return that has already begun', async () => {
+  it('waits for a return in progress', async () => {
     const ledger = await newLedger(1_000_000)
     const quota = new Quota(newWire([150]).sql)
     for (let index = 0; index < 4; index += 1) await ledger.spend(quota)
@@ -247,7 +250,7 @@ describe.concurrent('settle', () => {
 })
 
 describe.concurrent('a unit given back', () => {
-  it('goes to the next request', async () => {
+  it('is given to the next request', async () => {
     const ledger = await newLedger(1)
     const [one, other] = [new Quota(database.sql), new Quota(database.sql)]
     const unit = await ledger.spend(one)
@@ -257,7 +260,7 @@ describe.concurrent('a unit given back', () => {
     expect(await ledger.spend(other)).toBeNull()
   })
 
-  it('goes to another node after a settlement', async () => {
+  it('is given to another node after a settlement', async () => {
     const ledger = await newLedger(1)
     const [one, other] = [new Quota(database.sql), new Quota(database.sql)]
     const unit = await ledger.spend(one)
@@ -267,7 +270,7 @@ describe.concurrent('a unit given back', () => {
     expect(await ledger.spend(other)).not.toBeNull()
   })
 
-  it('counts in its own month, even if settled later', async () => {
+  it('counts towards its own month, even if settled later', async () => {
     let now = new Date('2026-01-31T23:59:59.999Z')
     const ledger = await newLedger(10)
     const quota = new Quota(database.sql, { now: () => now })
@@ -283,7 +286,7 @@ describe.concurrent('a unit given back', () => {
 })
 
 describe.concurrent('a month', () => {
-  it('is counted exactly, and begins with the whole limit, under constant load', async () => {
+  it('is counted exactly under constant load, and starts with the whole limit', async () => {
     let now = new Date('2026-11-30T23:59:59.000Z')
     const ledger = await newLedger(50)
     const quotas = [1, 2, 3].map(() => new Quota(database.sql, { now: () => now }))
@@ -319,7 +322,7 @@ describe.concurrent('while the database is read-only', () => {
     return { quota, setWritable }
   }
 
-  it('exactly what a node holds is spent, and the rest is unavailable until leases are taken again', async () => {
+  it('a node spends exactly what it holds, then rejects requests until it can lease again', async () => {
     const ledger = await newLedger(64 * 20)
     const { quota, setWritable } = newNode()
     for (let index = 0; index < 100; index += 1) await ledger.spend(quota)
@@ -391,8 +394,8 @@ describe.concurrent('while the database is read-only', () => {
   })
 })
 
-describe.concurrent('a limit that changes', () => {
-  it('applies to the next lease, up or down, and to a node that took the account for unlimited', async () => {
+describe.concurrent('a changed limit', () => {
+  it('applies to the next lease, up or down, also on a node that treated the account as unlimited', async () => {
     const ledger = await newLedger(null)
     const quota = new Quota(database.sql)
     const change = (limit: number | null) =>
@@ -481,7 +484,7 @@ it('in any order of events, never grants too much, and loses at most the leases 
   )
 })
 
-it('a refusal names the limit of its lease, whichever limits are forgotten', async () => {
+it('a refusal states the limit of its lease, even if other limits are forgotten', async () => {
   const ledger = await newLedger(1)
   const quota = new Quota(database.sql)
   await ledger.spend(quota)

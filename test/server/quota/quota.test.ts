@@ -43,7 +43,7 @@ describe('a unit of the quota', () => {
     expect(await used(account)).toBe(0)
   })
 
-  it('is not spent by a request that is refused because none is left', async () => {
+  it('is not spent by a request that exceeds the quota', async () => {
     const account = await service.newAccount({ monthlyQuota: 1 })
     const answers = [await list(account), await list(account), await list(account)]
     expect(answers.map(({ status }) => status)).toEqual([200, 429, 429])
@@ -61,7 +61,7 @@ describe('a unit of the quota', () => {
 })
 
 describe('the headers', () => {
-  it('state the limit, what remains and when the next month begins', async () => {
+  it('state the limit, the remaining units and when the next month begins', async () => {
     vi.useFakeTimers({ toFake: ['Date'], now: new Date('2026-02-03T04:05:06Z') })
     const answer = await list(await service.newAccount({ monthlyQuota: 3 }))
     expect(pick(answer)).toEqual(['3', '2', String(Date.UTC(2026, 2) / 1000), undefined])
@@ -80,7 +80,7 @@ describe('the headers', () => {
 })
 
 describe('the limit', () => {
-  it('admits exactly as many requests of concurrent clients, and stores as many records', async () => {
+  it('admits exactly as many concurrent requests, and stores as many records', async () => {
     const account = await service.newAccount({ monthlyQuota: 500 })
     const { key, siteId, accountId } = account
     let left = 640

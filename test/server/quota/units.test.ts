@@ -12,7 +12,7 @@ async function usedBy(accountId: string): Promise<number> {
 const ids = (count: number) => Array.from({ length: count }, () => crypto.randomUUID())
 
 describe('units of the quota', () => {
-  it('POST /api/v1/subjects/purged takes a unit for each hundred ids, and none if too few are left', async () => {
+  it('POST /api/v1/subjects/purged takes one unit per hundred ids, and none if too few are left', async () => {
     const account = await service.newAccount({ monthlyQuota: 12 })
     const certify = (count: number) =>
       service.call('POST', '/api/v1/subjects/purged', { key: account.key, body: { ids: ids(count) } })
@@ -24,7 +24,7 @@ describe('units of the quota', () => {
     expect(await usedBy(account.accountId)).toBe(12)
   })
 
-  it('GET /api/v1/subjects/check is never rejected for quota', async () => {
+  it('GET /api/v1/subjects/check is never rejected because of the quota', async () => {
     const account = await service.newAccount({ monthlyQuota: 1 })
     const check = () =>
       service.call('GET', '/api/v1/subjects/check?subject_id=maria&purpose=marketing', { key: account.key })

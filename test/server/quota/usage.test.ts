@@ -14,7 +14,7 @@ async function usage(account: TestAccount) {
 }
 
 describe('200', () => {
-  it('returns the usage to a session, and spends nothing', async () => {
+  it('returns the usage to a session without spending a unit', async () => {
     vi.useFakeTimers({ toFake: ['Date'], now: new Date('2026-02-03T04:05:06Z') })
     const account = await service.newAccount({ monthlyQuota: 10 })
     const whole = { month: '2026-02', limit: 10, resets_at: '2026-03-01T00:00:00.000Z' }
@@ -25,7 +25,7 @@ describe('200', () => {
     }
   })
 
-  it('returns the usage to an API key, spends nothing, and agrees with the headers', async () => {
+  it('returns the usage to an API key without spending a unit, and agrees with the headers', async () => {
     const { key } = await service.newAccount({ monthlyQuota: 10 })
     for (const used of [1, 2, 3, 4]) {
       await service.call('GET', '/api/v1/consents', { key })
@@ -37,7 +37,7 @@ describe('200', () => {
     }
   })
 
-  it('counts without a limit, and remaining is null', async () => {
+  it('counts requests without a limit, with remaining null', async () => {
     const account = await service.newAccount()
     for (let index = 0; index < 5; index += 1) {
       await service.call('GET', '/api/v1/consents', { key: account.key })
@@ -45,7 +45,7 @@ describe('200', () => {
     expect(await usage(account)).toMatchObject({ used: 5, limit: null, remaining: null })
   })
 
-  it('does not count what this node holds and has not spent', async () => {
+  it('does not count unspent units that this node holds', async () => {
     const account = await service.newAccount({ monthlyQuota: 6400 })
     for (let index = 1; index <= 20; index += 1) {
       await service.call('GET', '/api/v1/consents', { key: account.key })
@@ -54,7 +54,7 @@ describe('200', () => {
     expect(await held(account)).toBeGreaterThan(0)
   })
 
-  it('counts what another node holds until it is returned', async () => {
+  it('counts units that another node holds until they are returned', async () => {
     const account = await service.newAccount({ monthlyQuota: 6400 })
     const node = new Quota(service.sql)
     for (let index = 0; index < 20; index += 1) await node.spend(account.accountId)
@@ -84,7 +84,7 @@ describe('200', () => {
     expect(await usage(account)).toMatchObject({ used: 3, limit: 1, remaining: 0 })
   })
 
-  it('is of the month in UTC: nothing is used in a new one, and in December the year ends', async () => {
+  it('covers the current month in UTC: a new month starts at zero, and December is followed by January', async () => {
     vi.useFakeTimers({ toFake: ['Date'], now: new Date('2026-12-31T23:59:59.000Z') })
     const account = await service.newAccount({ monthlyQuota: 10 })
     await service.call('GET', '/api/v1/consents', { key: account.key })

@@ -12,7 +12,7 @@ const add = (ticket: string, ...more: string[]) => requests('add', ticket, maria
 const late = ['--received', '2026-01-31']
 
 describe('requests add', () => {
-  it('prints the request with its due day, and changes nothing if repeated', async () => {
+  it('prints the request with its due day, and changes nothing when repeated', async () => {
     const made = await add('DSR-7', ...late, '--assignee', 'privacy team', '--also', 'customer-4711', '--json')
     expect(made).toMatchObject({
       code: 0,
@@ -34,21 +34,21 @@ describe('requests add', () => {
     expect((await add('DSR-7', ...late)).code).toBe(5)
   })
 
-  it('reads identifiers from stdin, and takes today as the day of receipt', async () => {
+  it('reads identifiers from stdin, and uses today as the day of receipt', async () => {
     const added = await run(['requests', 'add', 'DSR-8', '-', '--kind', 'access', '--json'], {
       stdin: `${maria}\nm.muster\n`,
     })
     expect(JSON.parse(added.stdout)).toMatchObject({ subject_ids: [maria, 'm.muster'], received_on: day(0) })
   })
 
-  it('is a usage error without a kind, and for a day in the future', async () => {
+  it('exits with a usage error without a kind, and for a day in the future', async () => {
     expect((await requests('add', 'DSR-9', maria)).code).toBe(2)
     expect((await add('DSR-9', '--received', day(3))).code).toBe(2)
   })
 })
 
 describe('requests list', () => {
-  it('sorts by due day, marks overdue requests in words, and exits 8 with --check only if there is one', async () => {
+  it('sorts by due day, marks overdue requests in words, and exits with 8 with --check only if there is one', async () => {
     await add('DSR-3')
     expect(await requests('list', '--check')).toEqual({ code: 0, stdout: '', stderr: '' })
     await add('DSR-1', '--received', day(-20))
@@ -87,7 +87,7 @@ describe('requests list', () => {
     expect((await requests('list', '--all', '--closed')).code).toBe(2)
   })
 
-  it('follows the pages', async () => {
+  it('reads all pages', async () => {
     for (let number = 0; number < 102; number += 1) {
       const body = { ticket: `DSR-${number}`, kind: 'access', subject_ids: [maria], received_on: day(0) }
       await call('requests', body)
@@ -120,7 +120,7 @@ describe('requests next, show, update, extend and close', () => {
     expect(JSON.parse((await requests('show', 'DSR-1', '--json')).stdout).outcome).toBe('done')
   })
 
-  it('when a request has near matches, update --subject includes them beside its identifiers', async () => {
+  it('when a request has near matches, update --subject adds them to its identifiers', async () => {
     await add('DSR-1')
     for (const subject of ['MARIA@example.com', 'Maria@Example.com']) await create(subject)
     const refused = await run(['subject', 'erase', '--request', 'DSR-1', '--yes'])
@@ -132,7 +132,7 @@ describe('requests next, show, update, extend and close', () => {
     expect((await run(['subject', 'erase', '--request', 'DSR-1', '--confirm', '2'])).code).toBe(0)
   })
 
-  it('have an exit code for each change that is not allowed', async () => {
+  it('exit with a specific code for each change that is not allowed', async () => {
     await add('DSR-1', ...late)
     expect((await requests('show', 'DSR-99')).code).toBe(3)
     expect((await requests('update', 'DSR-1')).code).toBe(2)

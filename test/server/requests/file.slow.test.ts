@@ -37,7 +37,7 @@ const receipts = async () => (await run(['subject', 'receipts', '--columns', 'ti
 const three = 'ticket,received,identifier,identifier_2\nDSR-1,2026-01-31,ada,customer-1\nDSR-2,,bob,\nDSR-3,,nobody,\n'
 
 describe('subject erase --file', () => {
-  it('erases several people by one plan and one confirmation, with a receipt for each', async () => {
+  it('erases several people with one plan and one confirmation, with one receipt each', async () => {
     for (const subject of ['ada', 'ada', 'customer-1', 'bob', 'other']) await create(subject)
     const path = file(three)
     const planned = await erase(path, '--dry-run')
@@ -63,7 +63,7 @@ describe('subject erase --file', () => {
     expect(left('erasures')).toEqual([])
   })
 
-  it('takes the typed total as the confirmation', async () => {
+  it('accepts the typed total as confirmation', async () => {
     for (const subject of ['ada', 'bob']) await create(subject)
     const args = ['subject', 'erase', '--file', file(three)]
     const tty = { stdin: true, stderr: true }
@@ -72,7 +72,7 @@ describe('subject erase --file', () => {
     expect(erased).toMatchObject({ code: 0, stderr: expect.stringContaining('Type 2 to erase these records') })
   })
 
-  it('reads files of spreadsheets, and takes people without identifiers from the register', async () => {
+  it('reads spreadsheet files, and looks up people without identifiers in the register', async () => {
     for (const subject of ['ada', 'bob']) await create(subject)
     await run(['requests', 'add', 'DSR-2', 'bob', '--kind', 'erasure', '--received', '2026-01-31'])
     const text =
@@ -98,7 +98,7 @@ describe('subject erase --file', () => {
     ['more cells than columns', 'ticket,identifier\nDSR-1,ada,bob\n', 'line 2 has 3 cells, and the header 2'],
     ['a file without data rows', 'ticket,identifier\n', 'has no data rows'],
     ['a ticket that the register does not have', 'ticket\nDSR-99\n', 'line 2: the register has no request DSR-99'],
-  ])('refuses %s before anything is erased', async (_, text, message) => {
+  ])('rejects %s before anything is erased', async (_, text, message) => {
     await create('ada')
     const refused = await erase(file(text), '--yes')
     expect(refused).toMatchObject({ stdout: '', stderr: expect.stringContaining(message) })
@@ -106,12 +106,12 @@ describe('subject erase --file', () => {
     expect(JSON.parse(await live())).toHaveLength(1)
   })
 
-  it('is a usage error with flags about one person', async () => {
+  it('exits with a usage error when given flags for a single person', async () => {
     for (const flag of [['--ticket', 'DSR-1'], ['--also', 'x'], ['--plan-out', inState('plan')], ['--one-person']])
       expect((await erase(file(three), ...flag, '--yes')).code).toBe(2)
   })
 
-  it('stops if all others would fail too, and resume continues the file with one receipt a person', async () => {
+  it('stops if all others would fail too, and resume continues the file with one receipt per person', async () => {
     for (const subject of ['ada', 'bob', 'nobody']) await create(subject)
     intercept = subject => subject === 'bob'
     const stopped = await erase(file(three), '--confirm', '3')

@@ -56,14 +56,14 @@ describe('POST /api/v1/requests', () => {
     expect((await read(answers[0]?.body)).history).toHaveLength(1)
   })
 
-  it('returns the request for its own draft also when it was reassigned since', async () => {
+  it('returns the request for its own draft even if it was reassigned since', async () => {
     const made = await add('DSR-2b', { assignee: 'jo' })
     await patch(made, { assignee: 'maria' })
     expect(await post(draft('DSR-2b', { assignee: 'jo' }))).toMatchObject({ status: 201, body: { assignee: 'maria' } })
     expect((await post(draft('DSR-2b', { assignee: 'maria' }))).status).toBe(409)
   })
 
-  it('allows a ticket of another account', async () => {
+  it('accepts a ticket that another account uses', async () => {
     const other = await service.newAccount()
     const mine = await add('DSR-3')
     const theirs = await post(draft('DSR-3'), other)
@@ -78,7 +78,7 @@ describe('POST /api/v1/requests', () => {
     ['no identifier', { subject_ids: [] }],
     ['an identifier twice', { subject_ids: [maria, maria] }],
     ['an unknown kind', { kind: 'portability' }],
-  ])('answers 400 to %s', async (_, more) => {
+  ])('returns 400 for %s', async (_, more) => {
     expect((await post(draft('DSR-never', more))).status).toBe(400)
   })
 
@@ -89,7 +89,7 @@ describe('POST /api/v1/requests', () => {
 })
 
 describe('PATCH /api/v1/requests/:id', () => {
-  it('corrects and assigns, recomputes the due date, and records who changed what', async () => {
+  it('corrects and assigns, recalculates the due date, and records who changed what', async () => {
     const made = await add('DSR-10', { received_on: '2025-12-01' })
     const { headers, body } = { headers: { ...(await service.signIn(account)) }, body: { assignee: 'privacy team' } }
     await service.call('PATCH', `${path}/${made.id}`, { headers, body })
@@ -130,12 +130,12 @@ describe('PATCH /api/v1/requests/:id', () => {
     expect((await read(made)).history.at(-1).action).toBe('extended')
   })
 
-  it('answers 409 to an extension after the first due date', async () => {
+  it('returns 409 for an extension after the first due date', async () => {
     const late = await patch(await add('DSR-13', { received_on: '2026-01-15' }), { extension_reason: 'too late' })
     expect([late.status, late.body.message]).toEqual([409, expect.stringContaining('until 2026-02-16')])
   })
 
-  it('closes with an outcome, and keeps the identifiers as HMAC only, in every column and entry', async () => {
+  it('closes with an outcome, and keeps only HMACs of the identifiers, in every column and entry', async () => {
     const made = await add('DSR-14', { subject_ids: ['only-here@example.com'] })
     const twin = await add('DSR-14b', { subject_ids: ['only-here@example.com'] }) // so that it is a common value
     await service.sql`analyze subject_requests`
@@ -164,13 +164,13 @@ describe('PATCH /api/v1/requests/:id', () => {
     for (const change of changes) expect((await patch(made, { ...change, receipt })).status).toBe(409)
   })
 
-  it('answers 400 to a refusal without a reason, and to a reason without an outcome', async () => {
+  it('returns 400 for a refusal without a reason, and for a reason without an outcome', async () => {
     const made = await add('DSR-16')
     for (const change of [{ outcome: 'refused' }, { outcome_reason: 'because' }])
       expect((await patch(made, change)).status).toBe(400)
   })
 
-  it('applies every one of several concurrent changes, with an entry for each', async () => {
+  it('applies each of several concurrent changes, with an entry for each', async () => {
     const made = await add('DSR-17')
     const digests = ['1', '2', '3', '4'].map(digit => digit.repeat(64))
     await Promise.all(digests.map(sha256 => patch(made, { receipt: { type: 'export_manifest', sha256 } })))
@@ -182,7 +182,7 @@ describe('PATCH /api/v1/requests/:id', () => {
 })
 
 describe('GET /api/v1/requests', () => {
-  it('filters by state, ticket, subject and day, also closed requests by their HMAC', async () => {
+  it('filters by state, ticket, subject and day, including closed requests by their HMAC', async () => {
     account = await service.newAccount()
     await add('DSR-1', { received_on: '2026-01-10' })
     const second = await add('DSR-2', { received_on: '2026-01-20', subject_ids: ['other'] })

@@ -25,7 +25,7 @@ const receiptPath = (number: number) => inState('receipts', 'default', `00000${n
 const journals = () => readdirSync(inState('erasures')).filter(name => /^[\da-f-]{36}/.test(name))
 
 describe('subject find and export --request', () => {
-  it('take every identifier from the register, and the export adds its manifest to it', async () => {
+  it('read every identifier from the register, and export adds its manifest to it', async () => {
     await create(maria)
     await create('customer-4711')
     await add('DSR-8', 'access', '--also', 'customer-4711')
@@ -41,7 +41,7 @@ describe('subject find and export --request', () => {
     expect(receipts).toMatchObject([{ type: 'export_manifest', sha256: digestOf(`${out}.manifest.json`) }])
   })
 
-  it('when the register cannot be updated, end with 8 and name the command that adds the manifest', async () => {
+  it('when the register cannot be updated, exit with 8 and print the command that adds the manifest', async () => {
     await create(maria)
     await add('DSR-8', 'access')
     failsChanges = true
@@ -54,7 +54,7 @@ describe('subject find and export --request', () => {
     expect((await show('DSR-8')).receipts).toMatchObject([{ sha256: digestOf(`${out}.manifest.json`) }])
   })
 
-  it('have exit codes for a request that is unknown, closed, or given with identifiers', async () => {
+  it('exit with different codes for an unknown request, a closed one, and one given with identifiers', async () => {
     await add('DSR-8', 'access')
     expect((await subject('find', '--request', 'DSR-99')).code).toBe(3)
     expect((await subject('find', maria, '--request', 'DSR-8')).code).toBe(2)
@@ -70,7 +70,7 @@ describe('subject find and export --request', () => {
 })
 
 describe('subject erase --request', () => {
-  it('takes identifiers, ticket and days from the register, and writes the receipt’s digest back', async () => {
+  it('reads identifiers, ticket and due days from the register, and adds the receipt’s digest to it', async () => {
     await create(maria)
     await create('customer-4711')
     await add('DSR-7', 'erasure', '--also', 'customer-4711')
@@ -105,7 +105,7 @@ describe('subject erase --request', () => {
     expect([journals(), (await subject('receipts', '-q')).stdout]).toEqual([[], '2\n1\n'])
   })
 
-  it('also writes back a receipt that nothing is held, by a plan that another person carries out', async () => {
+  it('when another person carries out the plan, also adds a receipt stating that nothing is held', async () => {
     await add('DSR-7')
     const plan = inFolder('plan.json')
     expect((await subject('erase', '--request', 'DSR-7', '--plan-out', plan)).code).toBe(0)
@@ -115,7 +115,7 @@ describe('subject erase --request', () => {
     expect(journals()).toEqual([])
   })
 
-  it('refuses a request for access, and flags that the register answers', async () => {
+  it('rejects a request for access, and flags whose values are in the register', async () => {
     await create(maria)
     await add('DSR-8', 'access')
     await add('DSR-7')
@@ -132,7 +132,7 @@ describe('subject erase --request', () => {
 })
 
 describe('subject erase -', () => {
-  it('says that stdin names one person, and refuses more than 20 identifiers without --one-person', async () => {
+  it('states that stdin describes one person, and rejects more than 20 identifiers without --one-person', async () => {
     await create(maria)
     const erase = (lines: number, ...flags: string[]) => {
       const stdin = [maria, ...Array.from({ length: lines - 1 }, (_, index) => `customer-${index}`)].join('\n')
@@ -147,7 +147,7 @@ describe('subject erase -', () => {
 })
 
 describe('subject receipts', () => {
-  it('finds by ticket: prints the newest, and lists all with --ticket', async () => {
+  it('finds receipts by ticket: prints the newest, and lists all with --ticket', async () => {
     for (const count of ['1', '0']) {
       if (count === '1') await create(maria)
       await subject('erase', maria, '--ticket', 'DSR-7', '--confirm', count)

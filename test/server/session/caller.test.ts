@@ -12,7 +12,7 @@ it('GET /api/v1/caller › 200 › lists the scopes of the key', async () => {
   expect(body.scopes.toSorted()).toEqual(['import', 'read'])
 })
 
-it('GET /api/v1/caller › 200 › names the account and the key or the user, also with the quota used up', async () => {
+it('GET /api/v1/caller › 200 › returns the account and the key or user, even when the quota is used up', async () => {
   const [one, other] = [await service.newAccount({ monthlyQuota: 1 }), await service.newAccount()]
   for (const { key, keyId, accountId } of [one, other, one])
     expect(await service.call('GET', path, { key })).toMatchObject({

@@ -20,7 +20,7 @@ const routes = endpoints
 
 const unsafe = routes.filter(({ endpoint }) => endpoint.method !== 'GET')
 
-describe('session cookie › without the own origin', () => {
+describe('session cookie › without the service’s own origin', () => {
   it.each(unsafe)('$route is rejected and changes nothing', async of => {
     const [method, path, { body }] = requestFor(of, account)
     const before = await accountRows(service.sql, account)
@@ -58,7 +58,7 @@ describe('session cookie › without the own origin', () => {
   })
 })
 
-describe('session cookie › with the own origin', () => {
+describe('session cookie › with the service’s own origin', () => {
   it('is accepted by Sec-Fetch-Site when a browser sends no Origin', async () => {
     const headers = { cookie: session.cookie, 'sec-fetch-site': 'same-origin' }
     const created = await service.call('POST', root, { headers, body: { site_id: account.siteId } })
@@ -95,7 +95,7 @@ describe('session cookie › audit trail', () => {
 })
 
 describe('session cookie › second credential', () => {
-  it('is used alone if it is an Authorization header, on every route', async () => {
+  it('is ignored on every route if there is also an Authorization header', async () => {
     for (const of of routes) {
       const [method, path, options] = requestFor(of, account)
       for (const authorization of ['', 'Bearer sk-nonsense', 'Basic eDp5']) {
@@ -108,14 +108,14 @@ describe('session cookie › second credential', () => {
     }
   })
 
-  it('is the actor in the audit trail if it is a valid key', async () => {
+  it('is not the actor in the audit trail if there is also a valid key', async () => {
     const { key, keyId, siteId } = account
     const { body } = await service.call('POST', root, { key, headers: session, body: { site_id: siteId } })
     const history = await service.call('GET', `${root}/${body.id}/history`, { key })
     expect(history.body.data[0]).toMatchObject({ changed_by: 'api_key', actor_id: keyId })
   })
 
-  it('is ignored if it is a site’s token', async () => {
+  it('is used if the second credential is a site token', async () => {
     const headers = { ...session, 'x-site-token': 'st-nonsense' }
     expect((await service.call('GET', root, { headers })).status).toBe(200)
   })

@@ -35,7 +35,7 @@ function freshAddress(): string {
 }
 
 describe('POST /api/v1/session › 201', () => {
-  it('returns the user and the expiry, and sets a cookie that lasts as long', async () => {
+  it('returns the user and the expiry, and sets a cookie with the same lifetime', async () => {
     const before = Math.floor(Date.now() / 1000) * 1000
     const answer = await signIn({}, {}, service)
     expect([answer.status, answer.body]).toEqual([
@@ -55,7 +55,7 @@ describe('POST /api/v1/session › 201', () => {
   })
 
   it.each(['127.0.0.1', '127.8.9.10:8787', 'localhost', 'LocalHost:8787', '[::1]', '[::1]:8787'])(
-    'sets on plain HTTP to %s an HttpOnly, SameSite cookie',
+    'sets an HttpOnly, SameSite cookie over plain HTTP to %s',
     async host => {
       const { headers } = await signIn({}, { host }, service)
       expect(headers['set-cookie']).toMatch(
@@ -64,7 +64,7 @@ describe('POST /api/v1/session › 201', () => {
     },
   )
 
-  it('sets behind a trusted proxy with TLS a Secure __Host- cookie', async () => {
+  it('sets a Secure __Host- cookie behind a trusted proxy with TLS', async () => {
     const host = 'consent.example.com'
     const forwarded = { host, 'x-forwarded-proto': 'https', origin: `https://${host}` }
     const { headers } = await signIn({}, forwarded)
@@ -103,7 +103,7 @@ describe('POST /api/v1/session › 201', () => {
 })
 
 describe('POST /api/v1/session › 401', () => {
-  it('is the same for an unknown e-mail and a wrong password, without a cookie', async () => {
+  it('is identical for an unknown e-mail and a wrong password, without a cookie', async () => {
     const wrong = [
       { password: `${password} ` },
       { password: password.toUpperCase() },
@@ -121,7 +121,7 @@ describe('POST /api/v1/session › 401', () => {
     }
   })
 
-  it('takes as long for an unknown e-mail as for a wrong password', async () => {
+  it('takes the same time for an unknown e-mail and a wrong password', async () => {
     const { email, userId } = await service.newAccount()
     await service.sql`update users set password_hash = ${await hashPassword(password)} where id = ${userId}`
     const times = { known: [] as number[], unknown: [] as number[] }
@@ -159,7 +159,7 @@ describe('POST /api/v1/session › 403', () => {
     '10.0.0.1:8787',
     '[::2]',
     '0.0.0.0',
-  ])('is returned on plain HTTP to %s before the password is checked', async host => {
+  ])('is returned over plain HTTP to %s before the password is checked', async host => {
     const [right, wrong] = [await expectForbidden({}, { host }), await expectForbidden({ password: 'x' }, { host })]
     expect(visible(right)).toEqual(visible(wrong))
     expect(right.body.message).toContain('HTTPS')
@@ -181,7 +181,7 @@ describe('POST /api/v1/session › 403', () => {
 })
 
 describe('POST /api/v1/session › 429', () => {
-  it('is returned after ten failures for one e-mail from one address, to that address only', async () => {
+  it('is returned after ten failures for one e-mail from one address, only to that address', async () => {
     const { email } = await service.newAccount({ password })
     const here = { 'x-forwarded-for': '198.51.100.1' }
     for (let attempt = 0; attempt < 10; attempt += 1) {
@@ -194,7 +194,7 @@ describe('POST /api/v1/session › 429', () => {
     expect((await signIn({}, here)).status).toBe(201)
   })
 
-  it('counts failures despite a success between them, and no successes', async () => {
+  it('counts only failures, even with a success between them', async () => {
     const { email } = await service.newAccount({ password })
     const here = { 'x-forwarded-for': '198.51.100.4' }
     for (let attempt = 0; attempt < 10; attempt += 1) {
@@ -204,7 +204,7 @@ describe('POST /api/v1/session › 429', () => {
     await expectLimited(await signIn({ email }, here))
   })
 
-  it('lets exactly ten of many concurrent guesses pass', async () => {
+  it('lets exactly ten of many concurrent guesses through', async () => {
     const { email } = await service.newAccount({ password })
     const here = { 'x-forwarded-for': '198.51.100.3' }
     const guess = () => signIn({ email, password: 'wrong' }, here)
@@ -216,7 +216,7 @@ describe('POST /api/v1/session › 429', () => {
     await expectLimited(await signIn({ email }, here))
   })
 
-  it('ignores addresses that the client claims', async () => {
+  it('ignores addresses that the client sends', async () => {
     const { email } = await service.newAccount({ password })
     const from = (address: string, guess = password) =>
       signIn({ email, password: guess }, { 'x-forwarded-for': address }, elsewhere)
@@ -224,7 +224,7 @@ describe('POST /api/v1/session › 429', () => {
     await expectLimited(await from('192.0.2.99'))
   })
 
-  it('is returned after a hundred failures from one network, in IPv6 a /64', async () => {
+  it('is returned after a hundred failures from one network, a /64 in IPv6', async () => {
     const from = (address: string, email: string, guess = password) =>
       signIn({ email, password: guess }, { 'x-forwarded-for': address })
     for (let index = 0; index < 10; index += 1) {

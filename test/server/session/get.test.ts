@@ -60,7 +60,7 @@ describe('GET /api/v1/session › 200', () => {
 })
 
 describe('GET /api/v1/session › 401', () => {
-  it.each(forgeries)('is the same for a token with %s as without a token', async (_name, make) => {
+  it.each(forgeries)('responds to a token with %s as if it were missing', async (_name, make) => {
     const token = make(account, other)
     await expectNobody(await get(`consent_session=${token}`))
     const list = await service.call('GET', '/api/v1/consents', {
@@ -76,7 +76,7 @@ describe('GET /api/v1/session › 401', () => {
     ['in quotation marks of its own', token => `consent_session="x${token}"`],
     ['that is empty beside it', token => `consent_session; session=${token}; token=${token}`],
     ['inside another’s value', token => `a=consent_session=${token}`],
-  ])('is returned for a cookie %s on plain HTTP', async (_name, cookie) => {
+  ])('is returned for a cookie %s over plain HTTP', async (_name, cookie) => {
     await expectNobody(await get(cookie(forge(account))))
   })
 

@@ -15,7 +15,7 @@ const routes = endpoints
 const reads = ['subjects.certifyPurge', 'subjects.nearMatches', 'session.remove']
 
 describe('session of a reader', () => {
-  it('reads everything by every route that reads, and is rejected with 403 by every other, which changes nothing', async () => {
+  it('reads through every read route, and gets 403 from every other route, which changes nothing', async () => {
     const own = await newHoldings(service)
     const session = await readerSession(service, own)
     const log = { sql: service.sql, signer: await openSigner(service.sql, null) }
@@ -36,7 +36,7 @@ describe('session of a reader', () => {
     expect(expected.filter(([, answer]) => answer === '403 forbidden').length).toBeGreaterThan(10)
   })
 
-  it('sees what an owner sees', async () => {
+  it('sees the same data as an owner', async () => {
     const own = await newHoldings(service)
     const [reader, owner] = [await readerSession(service, own), await service.signIn(own)]
     const isOwn = (
@@ -52,7 +52,7 @@ describe('session of a reader', () => {
     }
   })
 
-  it('is rejected before its body is read, and learns nothing of other accounts', async () => {
+  it('is rejected before its body is read, and reveals nothing about other accounts', async () => {
     const [own, other] = [await newHoldings(service), await newHoldings(service)]
     const headers = await readerSession(service, own)
     const answers = await Promise.all(
@@ -61,12 +61,12 @@ describe('session of a reader', () => {
         service.call('PUT', `/api/v1/consents/${id}`, { headers, body: '{' }),
       ]),
     )
-    const message = 'This needs an owner of the account; a reader can change nothing.'
+    const message = 'This requires an owner of the account; a reader cannot change anything.'
     for (const { status, body } of answers)
       expect([status, body]).toEqual([403, { error: 'forbidden', message, reason: 'owner_required' }])
   })
 
-  it('names its role, as does that of an owner; an API key has none', async () => {
+  it('returns the role of a reader and of an owner, and none for an API key', async () => {
     const own = await newHoldings(service)
     const [reader, owner] = [await readerSession(service, own), await service.signIn(own)]
     const roleOf = async (path: string, options: object) => {
@@ -80,7 +80,7 @@ describe('session of a reader', () => {
     expect(await roleOf('/api/v1/caller', { key: own.key })).toBeNull()
   })
 
-  it('is rejected from the moment on when its user becomes a reader', async () => {
+  it('is rejected as soon as its user becomes a reader', async () => {
     const own = await newHoldings(service)
     const headers = await service.signIn(own)
     const create = () => service.call('POST', '/api/v1/consents', { headers, body: { site_id: own.siteId } })

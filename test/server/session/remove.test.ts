@@ -27,7 +27,7 @@ async function statuses(sessions: readonly Signed[]): Promise<number[]> {
 }
 
 describe('DELETE /api/v1/session › 204', () => {
-  it('has no body and removes the cookie', async () => {
+  it('returns no body and removes the cookie', async () => {
     const answer = await service.call('DELETE', path, { headers: await service.signIn(account) })
     expect([answer.status, answer.text]).toEqual([204, ''])
     expect(answer.headers['set-cookie']).toBe('consent_session=; Max-Age=0; Path=/; HttpOnly; SameSite=Lax')
@@ -49,7 +49,7 @@ describe('DELETE /api/v1/session › 204', () => {
     ])
   })
 
-  it("ends only this user's sessions, at once on every node", async () => {
+  it("ends only this user's sessions, immediately on every node", async () => {
     const neighbour = await service.newAccount()
     const sessions = [await service.signIn(account), await service.signIn(account)]
     const theirs = await service.signIn(neighbour)
@@ -59,7 +59,7 @@ describe('DELETE /api/v1/session › 204', () => {
     expect(new Set(await statuses([theirs]))).toEqual(new Set([200]))
   })
 
-  it('leaves API keys alone, and the user can sign in again', async () => {
+  it('does not change API keys, and the user can sign in again', async () => {
     await service.call('DELETE', path, { headers: await service.signIn(account) })
     expect((await service.call('GET', '/api/v1/consents', { key: account.key })).status).toBe(200)
     const back = await service.call('POST', path, { body: { email: account.email, password } })
@@ -69,7 +69,7 @@ describe('DELETE /api/v1/session › 204', () => {
 })
 
 describe('DELETE /api/v1/session › 401', () => {
-  it('is the same for an ended session and an unknown one', async () => {
+  it('is identical for an ended session and an unknown one', async () => {
     const session = await service.signIn(account)
     await service.call('DELETE', path, { headers: session })
     const [again, never] = [

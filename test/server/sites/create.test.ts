@@ -20,7 +20,7 @@ function create(body: unknown, headers: Record<string, string> = session) {
 }
 
 describe('POST /api/v1/sites › 201', () => {
-  it('returns the site and its token, which work at once', async () => {
+  it('returns the site and its token, which work immediately', async () => {
     const { status, body } = await create({ name: ' Café “Ω” 🍪 ' })
     expect(status).toBe(201)
     expect(body).toEqual({
@@ -41,7 +41,7 @@ describe('POST /api/v1/sites › 201', () => {
     expect((await visit(service, body.token)).status).toBe(201)
   })
 
-  it('stores the policy version and the origins in their order', async () => {
+  it('stores the policy version, and the origins in order', async () => {
     const given = { name: 'b', policy_version: 2_147_483_647, allowed_origins: origins }
     const { body } = await create(given)
     expect(body).toMatchObject(given)
@@ -52,7 +52,7 @@ describe('POST /api/v1/sites › 201', () => {
     expect((await visit(service, body.token, { origin: 'https://evil.example' })).status).toBe(403)
   })
 
-  it('returns the token once: no list has it, and the database only its hash', async () => {
+  it('returns the token once: no list contains it, and the database stores only its hash', async () => {
     const { token, id } = (await create({ name: 'c' })).body
     expect((await visit(service, token)).status).toBe(201)
     const list = await service.call('GET', path, { headers: session })
@@ -73,7 +73,7 @@ describe('POST /api/v1/sites › 201', () => {
 })
 
 describe('POST /api/v1/sites › 409', () => {
-  it('is for a name that another site in use has, unless it is meant', async () => {
+  it('is returned if an active site has the name, unless duplicates are allowed', async () => {
     const { body: first } = await create({ name: 'Shop' })
     const change = (body: object, id = first.id) =>
       service.call('PATCH', `${path}/${id}`, { headers: session, body }).then(({ status }) => status)

@@ -19,7 +19,7 @@ describe('GET /api/v1/sites › 200', () => {
     expect(body.data).toEqual([two, one, expect.objectContaining({ id: account.siteId, name: 'a site' })])
   })
 
-  it('returns the same for an API key, also when the quota is used up', async () => {
+  it('returns the same for an API key, even when the quota is used up', async () => {
     const account = await service.newAccount({ monthlyQuota: 0 })
     const headers = await service.signIn(account)
     const [own, byKey] = [

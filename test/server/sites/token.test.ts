@@ -39,7 +39,7 @@ describe('POST /api/v1/sites/:id/token › 201', () => {
     [{ overlap_hours: 0 }, 0],
     [{ overlap_hours: 1 }, 1],
     [{ overlap_hours: 720 }, 720],
-  ])('returns for %j a new token, and until when earlier ones work', async (body, hours) => {
+  ])('for %j returns a new token and until when earlier ones work', async (body, hours) => {
     const before = Date.now()
     const { site_id, token, previous_valid_until } = await rotated(body)
     expect([site_id, token]).toEqual([account.siteId, expect.stringMatching(/^st-[\dA-Za-z]{93}$/)])
@@ -61,7 +61,7 @@ describe('POST /api/v1/sites/:id/token › 201', () => {
     expect((await visit(fresh, token)).status).toBe(201)
   })
 
-  it('ends the earlier token at once without an overlap, even if cached', async () => {
+  it('without an overlap, revokes the earlier token immediately, even if cached', async () => {
     expect(await statuses(account.siteToken)).toEqual([201])
     const { token } = await rotated({ overlap_hours: 0 })
     expect(await statuses(account.siteToken, token)).toEqual([401, 201])
@@ -72,7 +72,7 @@ describe('POST /api/v1/sites/:id/token › 201', () => {
     expect(visible(over)).toEqual(visible(never))
   })
 
-  it('ends it on another node within a second', async () => {
+  it('revokes the earlier token on another node within a second', async () => {
     const other = await service.addNode({ bannerLimits })
     expect((await visit(other, account.siteToken)).status).toBe(201)
     await rotated({ overlap_hours: 0 })
@@ -83,7 +83,7 @@ describe('POST /api/v1/sites/:id/token › 201', () => {
     }
   })
 
-  it('leaves all three tokens working after two calls, and only the last without an overlap', async () => {
+  it('keeps all three tokens valid after two calls, and only the last one without an overlap', async () => {
     const [one, two] = [await rotated(), await rotated()]
     expect(await statuses(account.siteToken, one.token, two.token)).toEqual([201, 201, 201])
     const three = await rotated({ overlap_hours: 0 })
@@ -106,7 +106,7 @@ describe('POST /api/v1/sites/:id/token › 201', () => {
     expect(await statuses(body.token, other.siteToken)).toEqual([201, 201])
   })
 
-  it('returns the token once: the database has only its hash', async () => {
+  it('returns the token once: the database stores only its hash', async () => {
     const { token } = await rotated()
     expect(await dumpDatabase(service)).not.toContain(token.slice(50))
   })

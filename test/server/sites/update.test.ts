@@ -48,7 +48,7 @@ describe('PATCH /api/v1/sites/:id › 200', () => {
     ['nothing', () => ({})],
     ['the name it has', ({ name }) => ({ name })],
     ['everything as it is', ({ name, policy_version, allowed_origins }) => ({ name, policy_version, allowed_origins })],
-  ])('leaves a site unchanged, including updated_at, for %s', async (_name, body) => {
+  ])('does not change a site, including updated_at, for %s', async (_name, body) => {
     await change({ policy_version: 3, allowed_origins: origins })
     const before = await site()
     await delay(2)
@@ -57,7 +57,7 @@ describe('PATCH /api/v1/sites/:id › 200', () => {
     expect(await site()).toEqual(before)
   })
 
-  it('counts another order of the origins as a change', async () => {
+  it('treats a different order of the origins as a change', async () => {
     await change({ allowed_origins: origins })
     const before = await site()
     await delay(2)
@@ -66,7 +66,7 @@ describe('PATCH /api/v1/sites/:id › 200', () => {
     expect(body.updated_at).not.toBe(before.updated_at)
   })
 
-  it('applies to the banner here at once and on another node within a second', async () => {
+  it('applies to the banner on this node immediately and on another node within a second', async () => {
     const other = await service.addNode({ bannerLimits })
     const { siteToken } = account
     const [before, after] = ['https://before.example', 'https://after.example']
@@ -104,7 +104,7 @@ describe('PATCH /api/v1/sites/:id › archived', () => {
     service.call('POST', '/api/v1/consents', { key, body: { site_id: account.siteId, ...body } })
   const list = async (query = '') => (await service.call('GET', path + query, { headers: session })).body.data
 
-  it('refuses tokens and new records on every node, and keeps the records, their histories and the log of it', async () => {
+  it('rejects tokens and new records on every node, and keeps existing records, histories and the log', async () => {
     const other = await service.addNode({ bannerLimits })
     const { body: record } = await create({ accepted: true })
     expect((await visit(other, account.siteToken)).status).toBe(201)

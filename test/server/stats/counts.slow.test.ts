@@ -21,7 +21,7 @@ const steps = records > 10_000 ? 40 : 15
 const seed = Number(process.env['CONSENTCTL_TEST_SEED'] ?? Date.now() % 1_000_000)
 const pace = { signal: new AbortController().signal }
 
-it('statistics equal a count of every record, through creates, imports, updates, deletions, restores, purges, and an export', {
+it('statistics equal a count of every record, through creates, imports, updates, deletions, restores, purges and an export', {
   timeout: 3_600_000,
 }, async () => {
   const { sql } = database

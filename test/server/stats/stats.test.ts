@@ -37,7 +37,7 @@ async function countInBackground(owner: Owner): Promise<void> {
   await countAll(service.sql, pace)
 }
 
-it('stats › 200 › counts what was just written, and the same once the job has counted it', async () => {
+it('stats › 200 › counts new records immediately, and returns the same once the job has counted them', async () => {
   const owner = await newOwner(service)
   const { id } = await owner.create({
     subject_id: 'person 0',
@@ -65,7 +65,7 @@ it('stats › 200 › counts what was just written, and the same once the job ha
   }
 })
 
-it('stats › 200 › counts no acceptance of a record whose purposes were all withdrawn', async () => {
+it('stats › 200 › counts no acceptance for a record whose purposes were all withdrawn', async () => {
   const owner = await newOwner(service)
   const record = await owner.create({ accepted: true, preferences: { marketing: true, analytics: true } })
   const total = async () => (await ask(owner, '?exact=true')).body.total
@@ -107,7 +107,7 @@ it('stats › 200 › a person whose records were all purged counts again with a
   expect((await ask(owner, '?exact=true')).body.total).toMatchObject({ records: 2, persons: 2 })
 })
 
-it.skipIf(hasNoTriggers)('stats › 200 › counts every other account if one cannot be counted', async () => {
+it.skipIf(hasNoTriggers)('stats › 200 › when one account cannot be counted, counts every other', async () => {
   const { sql } = service
   const owners = [await newOwner(service), await newOwner(service)].sort((a, b) => (a.accountId < b.accountId ? -1 : 1))
   const [bad, good] = owners as [Owner, Owner]
@@ -117,7 +117,7 @@ it.skipIf(hasNoTriggers)('stats › 200 › counts every other account if one ca
     when (new.account_id = '${bad.accountId}') execute function fail()`)
   for (const own of owners) await own.create()
   await expect(countInBackground(bad)).rejects.toThrow(
-    `1 accounts are not counted, first the account ${bad.accountId}: 57014`,
+    `1 accounts could not be counted, the first is the account ${bad.accountId}: 57014`,
   )
   await expect(countInBackground(good)).rejects.toThrow(bad.accountId)
   await sql.unsafe('drop function fail cascade')
@@ -138,7 +138,7 @@ it('stats › 200 › does not count a subject with more than a thousand records
   expect((await ask(owner)).body.total).toMatchObject(total)
 })
 
-it('stats › 200 › is as of the last checkpoint while more than 10,000 events are not counted, and says how many', async () => {
+it('stats › 200 › is as of the last checkpoint while over 10,000 events are uncounted, and states their number', async () => {
   const owner = await newOwner(service)
   await createMany(owner, persons(20))
   await countInBackground(owner)
@@ -178,7 +178,7 @@ it.each(['before', 'after'])(
   },
 )
 
-it('stats › 200 › is counted in smaller parts when a statement takes too long', async () => {
+it('stats › 200 › when a statement takes too long, counts in smaller parts', async () => {
   const owner = await newOwner(service)
   await createMany(owner, persons(40))
   const parts: number[] = []
@@ -231,7 +231,7 @@ it('stats › 200 › hides groups of fewer than ten persons, and others that wo
   expect((await ask(few)).body.total).toMatchObject({ records: null, persons: null, hidden: 'small' })
 })
 
-it('small groups › what is hidden is at least two groups that have ten persons, unless there are no others', () => {
+it('small groups › hidden groups are at least two and have at least ten persons in total, unless all groups are hidden', () => {
   const sizes = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 12 })
   fc.assert(
     fc.property(sizes, groups => {
@@ -251,7 +251,7 @@ it('small groups › what is hidden is at least two groups that have ten persons
 
 describe('stats › 400', () => {
   it.each(['from=2026-02-30', 'from=2026-01-31T00:00:00Z', 'from=7d', 'from=2026-02-01&to=2026-01-31'])(
-    '%s is rejected',
+    'rejects %s',
     async query => {
       const owner = await newOwner(service)
       expect((await ask(owner, `?${query}`)).body).toMatchObject({ error: 'invalid_request' })
@@ -259,7 +259,7 @@ describe('stats › 400', () => {
   )
 })
 
-it('count › 200 › is the length of the list, with each filter', async () => {
+it('count › 200 › returns the length of the list, with each filter', async () => {
   const owner = await newOwner(service)
   const made = [
     await owner.create({ subject_id: 'a', accepted: true }),

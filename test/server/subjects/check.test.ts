@@ -26,7 +26,7 @@ const reasonOf = async (subject_id: string, more: Record<string, string> = {}) =
 const publish = (notice: Parameters<typeof publishNotice>[2]) => publishNotice(service, owner, notice)
 
 describe('GET /api/v1/subjects/check › 200', () => {
-  it('names the record, and says that its notice is not held', async () => {
+  it('returns the record, and states that its notice is not held', async () => {
     const subject_id = newSubject()
     const { id, created_at } = await create(subject_id, { policy_version: 4 })
     const { body } = await check({ subject_id })
@@ -57,7 +57,7 @@ describe('GET /api/v1/subjects/check › 200', () => {
     expect(Math.abs(Date.parse(body.at) - Date.now())).toBeLessThan(60_000)
   })
 
-  it('names the notice that was held, with what was shown of it, and when the consent ends', async () => {
+  it('returns the held notice, what was shown of it, and when the consent expires', async () => {
     const entry = await publish({ version: 11, purposes: ['marketing', 'analytics', 'marketing'], validFor: 'P1Y' })
     const subject_id = newSubject()
     const { created_at } = await create(subject_id, { policy_version: 11, notice_locale: 'de' })
@@ -112,7 +112,7 @@ describe('GET /api/v1/subjects/check › 200', () => {
     expect(await reasonOf(subject_id)).toEqual([null, 'no_record'])
   })
 
-  it('lets the newest record of a site decide, and without a site the newest of these that names the purpose', async () => {
+  it('uses the newest record of a site, and without a site the newest of these that has the purpose', async () => {
     const subject_id = newSubject()
     const site_id = await newSite(service, owner)
     const first = await create(subject_id)
@@ -127,7 +127,7 @@ describe('GET /api/v1/subjects/check › 200', () => {
     expect(await reasonOf(subject_id, { site_id: '01890000-0000-7000-8000-000000000000' })).toEqual([null, 'no_record'])
   })
 
-  it('counts a consent no longer when a newer notice requires a renewal, from when it is in effect', async () => {
+  it('does not count a consent from when a newer notice that requires a renewal takes effect', async () => {
     const site_id = await newSite(service, owner)
     const subject_id = newSubject()
     await create(subject_id, { site_id, policy_version: 2 })
@@ -153,7 +153,7 @@ describe('GET /api/v1/subjects/check › imported records', () => {
   const no = { accepted: true, preferences: { marketing: false } }
   const onlyWitnessed = { only_witnessed: 'true' }
 
-  it('names the origin and when the answer was given, and that the service has not witnessed it', async () => {
+  it('states the origin and when the answer was given, and that the service did not witness it', async () => {
     const subject_id = newSubject()
     const origin = { system: 'acme', id: '4711', evidence: 'https://acme.example/4711' }
     const changes = [{ given_at: '2020-07-01T00:00:00.500Z', ...no }]
@@ -173,7 +173,7 @@ describe('GET /api/v1/subjects/check › imported records', () => {
     })
   })
 
-  it('decide only if they were given after the last answer of the newest record of the site', async () => {
+  it('count only if they were given after the last answer of the newest record of the site', async () => {
     const subject_id = newSubject()
     const witnessed = await create(subject_id, { preferences: { marketing: false } })
     const decides = async (more = {}) => (await check({ subject_id, ...more })).body.record.id
@@ -189,7 +189,7 @@ describe('GET /api/v1/subjects/check › imported records', () => {
     expect(await decides()).toBe(newest.id)
   })
 
-  it('takes the latest given of several, and of the sites the newest answer that names the purpose', async () => {
+  it('uses the latest of several answers, and across sites the newest answer that has the purpose', async () => {
     const subject_id = newSubject()
     const site_id = await newSite(service, owner)
     const latest = await importOf(subject_id, '2021-01-01T00:00:00Z')
@@ -204,7 +204,7 @@ describe('GET /api/v1/subjects/check › imported records', () => {
     expect((await check({ subject_id })).body.given_at).toBe('2020-01-01T00:00:00.000Z')
   })
 
-  it('counts a withdrawal that was made here on an imported record, with only_witnessed too', async () => {
+  it('counts a withdrawal made here on an imported record, even with only_witnessed', async () => {
     const subject_id = newSubject()
     await create(subject_id)
     const id = await importOf(subject_id, '2020-01-01T00:00:00Z')
@@ -222,7 +222,7 @@ describe('GET /api/v1/subjects/check › imported records', () => {
     }
   })
 
-  it('lets no import hide a withdrawal or a change that was made here after its answer was given', async () => {
+  it('never lets an import hide a later withdrawal or change made here', async () => {
     const made = newSubject()
     const witnessed = await create(made)
     await delay(20)
@@ -261,7 +261,7 @@ describe('GET /api/v1/subjects/check › imported records', () => {
     expect(await reasonOf(subject_id, onlyWitnessed)).toEqual([null, 'no_record'])
   })
 
-  it('answers about the past from when each answer was given, under the policy version of then', async () => {
+  it('answers about the past from when each answer was given, under the policy version at that time', async () => {
     const subject_id = newSubject()
     const changes = [
       { given_at: '2020-07-01T00:00:00.000Z', ...no },

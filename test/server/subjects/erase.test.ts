@@ -48,7 +48,7 @@ function losing(sql: Sql, moment: string): Sql {
 }
 
 describe('POST /api/v1/subjects/erase › 200', () => {
-  it('deletes every live record of exactly the subject, names them, and certifies it', async () => {
+  it('deletes every live record of exactly the subject, returns their ids, and certifies it', async () => {
     const own = await newOwner(service)
     const other = await newSite(service, own)
     const subject_id = 'maria@example.com'
@@ -148,7 +148,7 @@ describe('POST /api/v1/subjects/erase › 200', () => {
     expect((await own.get(id)).status).toBe(200)
   })
 
-  it('with ids deletes only these, and names those of them that were deleted before', async () => {
+  it('when ids are given, deletes only these, and returns which of them were deleted before', async () => {
     const own = await newOwner(service)
     const subject_id = 'some'
     const [one, two] = [await own.create({ subject_id }), await own.create({ subject_id })]
@@ -179,7 +179,7 @@ describe('POST /api/v1/subjects/erase › 200', () => {
     expect(again.body.already_deleted).toEqual(expect.arrayContaining(body.records))
   })
 
-  it('deletes and lists at most 1000 records a call', async () => {
+  it('deletes and lists at most 1000 records per call', async () => {
     const account = await service.newAccount()
     const shape = { records: 1203, entries: 1, isLive: true, subject: 'pages' }
     const all = (await insertChains(service.sql, account, shape)).toSorted()
@@ -208,7 +208,7 @@ describe('POST /api/v1/subjects/erase › 200', () => {
     expect(certified(answer).erased_by).toEqual({ kind: 'user', id: owner.userId })
   })
 
-  it('stops when its time is over, and the next call continues', async () => {
+  it('when its deadline has passed, stops, and the next call continues', async () => {
     const account = await service.newAccount()
     await insertChains(service.sql, account, { records: 450, entries: 2, isLive: true, subject: 'many' })
     const caller = { kind: 'api_key', id: account.keyId, accountId: account.accountId } as const
@@ -229,7 +229,7 @@ describe('POST /api/v1/subjects/erase › 200', () => {
     expect(certified(await erase({ subject_id: 'many' }, account))).toMatchObject({ deleted: 0, sites: [] })
   })
 
-  it('marks records deleted earlier in batches, each read once', async () => {
+  it('marks records deleted earlier in batches, and reads each once', async () => {
     const account = await service.newAccount()
     const ids = await insertChains(service.sql, account, { records: 450, entries: 2, subject: 'before' })
     const page = { skip: [], after: ids.toSorted()[299] ?? null, limit: 200 }
@@ -271,7 +271,7 @@ describe('POST /api/v1/subjects/erase › 200', () => {
     expect((await erase({ subject_id: 'stuck' }, account)).body).toMatchObject({ erased: 0, remaining: 1 })
   })
 
-  it('leaves every record and chain valid if it is called twice at once, during creates and updates', async () => {
+  it('leaves every record and chain valid when called twice concurrently with creates and updates', async () => {
     const own = await newOwner(service)
     const ids = await insertChains(service.sql, own, {
       records: 300,
@@ -328,8 +328,8 @@ describe('POST /api/v1/subjects/erase › 400', () => {
   })
 })
 
-describe('POST /api/v1/subjects/erase › 200 › of records whose history does not verify', () => {
-  it('lists them apart from those that a purge will take, and a purge takes exactly the others', async () => {
+describe('POST /api/v1/subjects/erase › 200 › records whose histories do not verify', () => {
+  it('lists them separately from those that a purge will remove, and a purge removes exactly the others', async () => {
     const own = await newOwner(service)
     const subject_id = 'tampered@example.com'
     const records = await Promise.all(Array.from({ length: 4 }, () => own.create({ subject_id })))

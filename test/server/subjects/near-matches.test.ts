@@ -46,7 +46,7 @@ const groups = [
 ]
 
 describe('POST /api/v1/subjects/near-matches › 200', () => {
-  it('finds exactly the identifiers that differ in case, blanks around or Unicode form, from each of them', async () => {
+  it('finds exactly the identifiers that differ in case, surrounding blanks or Unicode form', async () => {
     for (const subject_id of groups.flat()) await owner.create({ subject_id })
     const stranger = await newOwner(service)
     await stranger.create({ subject_id: 'MARIA@example.com' })
@@ -60,7 +60,7 @@ describe('POST /api/v1/subjects/near-matches › 200', () => {
     expect((await ask('Maria@example.com')).body.total).toBe(5)
   })
 
-  it('finds either of two that differ in any of the simple case pairs of Unicode, written alone, in a batch and by an import', async () => {
+  it('finds both identifiers of every simple Unicode case pair, created singly, in a batch and by an import', async () => {
     const pairs = casePairs()
     expect(pairs.length).toBeGreaterThan(1400)
     const own = await newImporter(service)
@@ -80,7 +80,7 @@ describe('POST /api/v1/subjects/near-matches › 200', () => {
       expect([one, (await ask(one, own)).body.data]).toEqual([one, [{ subject_id: other, live: 1, deleted: 0 }]])
   })
 
-  it('counts live and deleted records, none that are purged, and takes at most a unit', async () => {
+  it('counts live and deleted records, but no purged ones, and takes at most one unit', async () => {
     const own = await newOwner(service)
     const ids = await Promise.all([1, 2, 3].map(() => own.create({ subject_id: 'Maria' })))
     await own.remove(ids[0]?.id ?? '')
@@ -107,7 +107,7 @@ describe('POST /api/v1/subjects/near-matches › 200', () => {
 })
 
 it.skipIf(skippedOnCitus('its plans are text')).each([['custom'], ['generic']])(
-  'near matches are found by indexes alone, with a %s plan',
+  'near matches are found through indexes only, with a %s plan',
   async kind => {
     const own = await newOwner(service)
     await service.sql`

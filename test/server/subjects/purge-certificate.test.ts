@@ -54,10 +54,13 @@ it('POST /api/v1/subjects/purged › 200 › certifies only the purged records o
 })
 
 it.each([
-  ['its subject is there again', "update consents set subject_id = 'maria' where id ="],
-  ['its acceptance was turned', 'update consents set accepted = not accepted where id ='],
-  ['preferences are in its history again', `update consent_history set preferences = '{"a":1}' where consent_id =`],
-])('POST /api/v1/subjects/purged › 200 › certifies nothing of a purged record if %s', async (_, statement) => {
+  ['its subject was put back', "update consents set subject_id = 'maria' where id ="],
+  ['its acceptance was inverted', 'update consents set accepted = not accepted where id ='],
+  [
+    'preferences were put back into its history',
+    `update consent_history set preferences = '{"a":1}' where consent_id =`,
+  ],
+])('POST /api/v1/subjects/purged › 200 › does not certify a purged record if %s', async (_, statement) => {
   const own = await newOwner(service)
   const { id } = await own.create({ subject_id })
   await own.remove(id)

@@ -18,7 +18,7 @@ beforeAll(async () => {
 const purge = (body: object, own = owner) => service.call('POST', '/api/v1/subjects/purge', { key: own.key, body })
 
 describe('POST /api/v1/subjects/purge', () => {
-  it('purges the deleted ones of the records it names, as the caller, and certifies them', async () => {
+  it('purges those of the given records that are deleted, as the caller, and certifies them', async () => {
     const [gone, live, other] = [await owner.create(), await owner.create(), await owner.create()]
     for (const { id } of [gone, other]) await owner.remove(id)
     const foreign = await (await newOwner(service)).create()
@@ -41,7 +41,7 @@ describe('POST /api/v1/subjects/purge', () => {
     expect(states((await purge({ ids })).body)).toEqual(['purged', 'live'])
   })
 
-  it('purges 1,000 records in as many calls as it takes, and leaves one that does not verify', async () => {
+  it('purges 1,000 records in as many calls as needed, and skips one that does not verify', async () => {
     const own = await newOwner(service)
     const ids = await insertChains(service.sql, own, { records: 1000, entries: 3 })
     const broken = ids[500] ?? ''
@@ -63,7 +63,7 @@ describe('consentctl subject purge', () => {
     return { code, checks: Object.fromEntries(JSON.parse(stdout).map((row: { check: string }) => [row.check, row])) }
   }
 
-  it('purges exactly what the receipt deleted, and chains a receipt of it', async () => {
+  it('purges exactly the records that the receipt deleted, and chains a receipt of the purge to it', async () => {
     const before = await owner.create({ subject_id: 'cli' })
     await owner.remove(before.id)
     const { id } = await owner.create({ subject_id: 'cli' })
@@ -125,7 +125,7 @@ describe('consentctl subject purge', () => {
     expect(again).toMatchObject({ code: 0, stderr: expect.stringContaining('receipt 2: ') })
   })
 
-  it('finishes with one receipt if it is given again, after a run that was killed before its receipt', async () => {
+  it('when repeated after a run that was killed before its receipt, completes with one receipt', async () => {
     const { id } = await owner.create({ subject_id: 'killed' })
     expect(await cli('subject', 'erase', 'killed', '--ticket', 'T-3', '--yes')).toMatchObject({ code: 0 })
     expect((await purge({ ids: [id] })).body.complete).toBe(true)

@@ -65,7 +65,7 @@ describe.skipIf(!hasOpenssl)('timestamps', () => {
     return findings.map(({ problem, detail }) => `${problem}: ${detail}`)
   }
 
-  it('when two nodes store them, are stored once for each checkpoint, newest first, and verify', async () => {
+  it('when two nodes store them, are stored once per checkpoint, newest first, and verify', async () => {
     for (let index = 0; index < 3; index += 1) await cover()
     const nodes = [newNode(), newNode()]
     await Promise.all(nodes.map(({ run }) => run()))
@@ -84,7 +84,7 @@ describe.skipIf(!hasOpenssl)('timestamps', () => {
     expect(nodes.flatMap(({ lines }) => lines)).toEqual([])
   })
 
-  it('verify with the commands of the README, unless a byte is changed', async () => {
+  it('verify with the commands in the README, unless a byte is changed', async () => {
     await cover()
     await newNode().run()
     const cwd = tsa.folder
@@ -109,7 +109,7 @@ describe.skipIf(!hasOpenssl)('timestamps', () => {
     return authority.reply(readFileSync(join(authority.folder, 'asked')))
   }
 
-  describe('when the authority is wrong', () => {
+  describe('when the authority is faulty', () => {
     const untrusted = 'the timestamp is not by a trusted authority'
     const sends = (make: (query: Buffer) => Buffer) => (query: Buffer, response: ServerResponse) =>
       void response.writeHead(200).end(make(query))
@@ -151,7 +151,7 @@ describe.skipIf(!hasOpenssl)('timestamps', () => {
         ...(['status', 'the authority answered 302'] as const),
       ],
       ['a broken connection', (_, response) => void response.socket?.destroy(), 'unreachable', 'cannot be reached'],
-    ])('with %s, nothing is stored, and it is counted and logged', async (_, answer, reason, cause) => {
+    ])('with %s, nothing is stored, and the failure is counted and logged', async (_, answer, reason, cause) => {
       replayed = await replyTo(tsa.authority, (await sizes())[0] ?? 0)
       tsa.answer = answer
       expect(await node.run()).toBeNull()
@@ -161,7 +161,7 @@ describe.skipIf(!hasOpenssl)('timestamps', () => {
       expect(await node.metrics()).toContain(`consentctl_timestamp_failures_total{reason="${reason}"} 1`)
     })
 
-    it('it is asked ever more rarely, with one line, and all checkpoints get theirs once it is right', async () => {
+    it('is asked less and less often, with one log line, and stamps all checkpoints once it recovers', async () => {
       tsa.answer = (_, response) => void response.writeHead(503).end()
       const times: number[] = []
       for (const end = node.clock + 7_200_000; node.clock < end; node.clock += 15_000) {
@@ -180,7 +180,7 @@ describe.skipIf(!hasOpenssl)('timestamps', () => {
     })
   })
 
-  it('while the authority is slow, block neither checkpoints nor requests, and a stop ends the request', async () => {
+  it('when the authority is slow, block neither checkpoints nor requests, and a stop aborts the request', async () => {
     await cover()
     tsa.answer = () => {}
     const stopping = new AbortController()
@@ -195,7 +195,7 @@ describe.skipIf(!hasOpenssl)('timestamps', () => {
     expect([await run, lines]).toEqual([null, []])
   })
 
-  it('when a signed byte is changed, are named by admin verify', {
+  it('when a signed byte is changed, are reported by admin verify', {
     timeout: 600_000,
   }, async () => {
     await cover()
@@ -231,7 +231,7 @@ describe.skipIf(!hasOpenssl)('timestamps', () => {
       expect(await findings()).toEqual([])
     })
 
-    it('names one of another checkpoint, of another authority, and of a checkpoint that is gone', async () => {
+    it('reports a timestamp of another checkpoint, of another authority, and of a missing checkpoint', async () => {
       const [, , size = 0] = await sizes()
       const set = (token: Buffer) => sql`
         update timestamp_tokens set token = ${token} where account_id = ${owner.accountId} and tree_size = ${size}`
@@ -251,7 +251,7 @@ describe.skipIf(!hasOpenssl)('timestamps', () => {
       )
     })
 
-    it('names missing ones between others, also if the service has requested new ones', async () => {
+    it('reports missing timestamps between others, even if the service has requested new ones', async () => {
       const remove = (from: number, to: number) => sql`
         delete from timestamp_tokens where account_id = ${owner.accountId} and position between ${from} and ${to}`
       await remove(2, 2)
@@ -262,7 +262,7 @@ describe.skipIf(!hasOpenssl)('timestamps', () => {
       expect(await findings()).toEqual(['lost: timestamps 1 to 2 of the account are missing'])
     })
 
-    it('names one that is older than its checkpoint', async () => {
+    it('reports a timestamp older than its checkpoint', async () => {
       const [size = 0] = await sizes()
       const [row] = await sql<{ document: string }[]>`
         select document from checkpoints where account_id = ${owner.accountId} and tree_size = ${size}`

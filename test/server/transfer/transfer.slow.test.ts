@@ -58,7 +58,7 @@ async function fill() {
 }
 
 describe('an export', () => {
-  it('has every table of the schema, by primary key and after the tables that it references', async () => {
+  it('contains every table of the schema, ordered by primary key and after the tables that it references', async () => {
     const { sql } = service
     const keys = await sql<{ name: string; key: string }[]>`
       select c.relname as name,
@@ -80,7 +80,7 @@ describe('an export', () => {
     expect(references.filter(({ of, table }) => place(of) >= place(table))).toEqual([])
   })
 
-  it('is one line of JSON for each row, then the counts and the SHA-256 of everything before', () => {
+  it('has one line of JSON per row, then the counts and the SHA-256 of everything before', () => {
     const lines = text.split('\n')
     expect(lines.pop()).toBe('')
     const { end } = JSON.parse(lines.pop() ?? '')
@@ -94,7 +94,7 @@ describe('an export', () => {
   })
 
   it.skipIf(process.env['TEST_ENGINE'] !== 'postgres' || severalMoments)(
-    'has the state of the moment at which it begins, despite concurrent writes',
+    'has the state of the moment at which it starts, despite concurrent writes',
     async () => {
       const body = { site_id: account.siteId }
       await service.quota.settle()
@@ -111,7 +111,7 @@ describe('an export', () => {
     },
   )
 
-  it('when the database was imported, is the same to the byte, with any values', async () => {
+  it('is identical byte for byte after an import, with any values', async () => {
     const done = await importBytes(target.sql, Buffer.from(text))
     expect(done).toMatchObject({ records: 4, rows: text.split('\n').length - 3 })
     await removeImport(target.sql)
@@ -139,7 +139,7 @@ describe('an import', () => {
     expect(await importBytes(target.sql, Buffer.from(text), 3)).toMatchObject({ records: 4 })
   })
 
-  it('rejects a file that is cut off anywhere', async () => {
+  it('rejects a file that is truncated anywhere', async () => {
     const bytes = Buffer.from(text)
     const lines = [...bytes.keys()].filter(at => bytes[at] === 10).map(at => at + 1)
     const edges = [lines[0], lines[1], lines[700], lines.at(-3), lines.at(-2)].map(Number)
@@ -148,7 +148,7 @@ describe('an import', () => {
     expect(await refusedWith(Buffer.alloc(0))).toContain('is empty')
   })
 
-  it('rejects a file of which one byte was changed, and quotes nothing of it', async () => {
+  it('rejects a file with one changed byte, and quotes nothing from it', async () => {
     const lines = text.split('\n').filter(line => !/^\{"secrets":\{"name":"s\d/.test(line))
     const bytes = Buffer.from(await resealed(`${lines.slice(0, -2).join('\n')}\n`))
     expect(await importBytes(target.sql, bytes)).toMatchObject({ records: 4 })
@@ -162,7 +162,7 @@ describe('an import', () => {
     }
   })
 
-  it('rejects two files in one, another format, another schema, other columns, and anything else', async () => {
+  it('rejects two concatenated files, another format, schema or columns, and anything else', async () => {
     const header = text.slice(0, text.indexOf('\n'))
     const rest = text.slice(header.length)
     const refused = (other: string) => refusedWith(Buffer.from(other))
@@ -175,7 +175,7 @@ describe('an import', () => {
     expect(await refused(`${'x'.repeat(17_000_000)}`)).toContain('longer than any row')
   })
 
-  it('rejects rows whose references are missing, and duplicate rows', async () => {
+  it('rejects rows with missing references, and duplicate rows', async () => {
     const lines = text.split('\n').slice(0, -2)
     const without = lines.filter(line => !line.startsWith('{"sites":'))
     expect(await refusedWith(Buffer.from(await resealed(`${without.join('\n')}\n`)))).toMatch(/SQLSTATE (23503|XX000)/)
@@ -184,7 +184,7 @@ describe('an import', () => {
     expect(await refusedWith(Buffer.from(await resealed(`${twice.join('\n')}\n`)))).toMatch(/SQLSTATE (23505|XX000)/)
   })
 
-  it('keeps the origins of records, erased ones included, so that importing them again creates no record', async () => {
+  it('keeps the origins of records, including erased ones, and importing them again creates no record', async () => {
     const importer = await newImporter(service)
     const rows = [importer.row('stays'), importer.row('gone')]
     const [, gone] = await importer.sendAll(rows)

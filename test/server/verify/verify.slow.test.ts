@@ -41,7 +41,7 @@ const kept = async () =>
 
 const found = async (keptBefore: string[] = []) => (await verified(sql, { kept: keptBefore })).findings
 
-it('a verification finds nothing in an untouched database, with kept checkpoints too, and counts', async () => {
+it('a verification reports nothing in an untouched database, also with kept checkpoints, and counts everything', async () => {
   const { findings, inspected } = await verified(sql, { kept: await kept() })
   const { administration } = inspected
   expect({ findings, inspected }).toEqual({
@@ -53,7 +53,7 @@ it('a verification finds nothing in an untouched database, with kept checkpoints
 })
 
 it.skipIf(hasPlansElsewhere)(
-  'a verification refreshes the planner’s statistics of tables that a bulk load has filled',
+  'a verification refreshes the planner’s statistics of tables filled by a bulk load',
   async () => {
     await sql`truncate accounts cascade`
     await sql`analyze consents, consent_history, log_entries`
@@ -80,7 +80,7 @@ it('a statement of a verification may take longer than one of a request', async 
   await unlimited.end()
 })
 
-it('a verification finds nothing while records are created, updated, deleted and covered', async () => {
+it('a verification reports nothing while records are created, updated, deleted and covered', async () => {
   const writers = Array.from({ length: 3 }, async () => {
     for (let round = 0; round < 8; round += 1) {
       const { id } = await owner.create()
@@ -99,7 +99,7 @@ it('a verification finds nothing while records are created, updated, deleted and
   expect([...findings, ...(await found(await kept()))]).toEqual([])
 })
 
-it('a history that was rewritten with its log is found by the checkpoint, which names the account', async () => {
+it('a history rewritten with its log is detected by the checkpoint, and the account is reported', async () => {
   await rewrite()
   expect(await found()).toMatchObject([
     {
@@ -111,7 +111,7 @@ it('a history that was rewritten with its log is found by the checkpoint, which 
   ])
 })
 
-it('a history that was rewritten with its log and new checkpoints is found only by a kept checkpoint', async () => {
+it('a history rewritten with its log and new checkpoints is detected only by a kept checkpoint', async () => {
   const before = await kept()
   await rewrite()
   await sql`update log_entries set leaf_index = null`
@@ -124,7 +124,7 @@ it('a history that was rewritten with its log and new checkpoints is found only 
   ])
 })
 
-it('an end that was cut off in all tables is found only by a kept checkpoint', async () => {
+it('an end truncated in all tables is detected only by a kept checkpoint', async () => {
   const before = await kept()
   await sql`delete from checkpoints where tree_size = 6`
   const cut = await sql<{ consent_id: string; version: number }[]>`
@@ -138,7 +138,7 @@ it('an end that was cut off in all tables is found only by a kept checkpoint', a
   expect(await found(before)).toMatchObject([{ account_id: owner.accountId, problem: 'shortened' }])
 })
 
-it('an account that was removed is found only by its kept checkpoint', async () => {
+it('a removed account is detected only by its kept checkpoint', async () => {
   const before = await kept()
   await sql`truncate accounts, checkpoints, log_entries cascade`
   expect(await found()).toEqual([])
@@ -164,7 +164,7 @@ describe('a stored checkpoint', () => {
       /document is not a signed checkpoint/,
     ],
     ['its key', () => sql`delete from key_statements`, /which is unknown/],
-  ])('a change of %s is reported', async (_, change, detail) => {
+  ])('reports a change of %s', async (_, change, detail) => {
     await change()
     expect((await found()).filter(({ account_id }) => account_id !== null)).toMatchObject([
       { account_id: owner.accountId, consent_id: null, detail: expect.stringMatching(detail) },
@@ -172,7 +172,7 @@ describe('a stored checkpoint', () => {
   })
 })
 
-it('entries whose index in the log was removed or changed are named', async () => {
+it('entries whose log index was removed or changed are reported', async () => {
   await sql`update log_entries set leaf_index = null where consent_id = ${id} and version = 2`
   await owner.create() // waits for its place, as it should
   expect(await found()).toMatchObject([
@@ -185,10 +185,10 @@ it('entries whose index in the log was removed or changed are named', async () =
   expect(findings.filter(({ consent_id }) => ![null, id].includes(consent_id))).toEqual([])
 })
 
-describe('a change that does not change a hash is reported', () => {
+describe('a change that leaves the hash unchanged is reported', () => {
   it.each<[string, () => Promise<unknown>, object[]]>([
     [
-      'an actor that is the service itself, of an id that is zeros',
+      'a system actor with an id of zeros',
       async () => {
         await owner.remove(id)
         await purgeNow(sql)
@@ -197,13 +197,13 @@ describe('a change that does not change a hash is reported', () => {
       [{ version: 5 }],
     ],
     [
-      'a number with more digits than JavaScript keeps, in the history',
+      'a number with more digits than a double, in the history',
       () => sql`
         update consent_history set preferences = '{"a": 1.00000000000000000001}' where consent_id = ${id} and version = 2`,
       [{ version: 2 }],
     ],
     [
-      'and in the record',
+      'a number with more digits than a double, in the record',
       () => sql`update consents set preferences = '{"a": 1.00000000000000000001}' where id = ${id}`,
       [{ version: null }],
     ],
@@ -213,7 +213,7 @@ describe('a change that does not change a hash is reported', () => {
   })
 })
 
-it('numbers with all the digits of a double are not reported', async () => {
+it('numbers with all digits of a double are not reported', async () => {
   await owner.create({
     preferences: { a: 0.1234567890123456, b: 5e-324, c: 9007199254740991, d: '1'.repeat(40) },
   })

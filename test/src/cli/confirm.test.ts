@@ -46,7 +46,7 @@ describe('rm --confirm N', () => {
     ['more records', ['a', 'b', 'c'], '2', '3 records match, not 2'],
     ['fewer records', ['a', 'gone'], '2', '1 record matches, not 2'],
     ['no record', ['gone'], '1', '0 records match, not 1'],
-  ])('when %s match, deletes nothing and ends with 10', async (_, ids, count, said) => {
+  ])('when %s match, deletes nothing and exits with 10', async (_, ids, count, said) => {
     holding()
     expectNoStdout(await cli.run(['rm', ...ids, '--confirm', count, '--yes']), 10, said)
     expect(deleted()).toEqual([])
@@ -70,12 +70,12 @@ describe('rm --ignore-missing', () => {
     expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: 'a\nb\n', stderr: '' })
   })
 
-  it('counts what was deleted, not what was requested', async () => {
+  it('reports the number of deleted records, not of requested ones', async () => {
     holding()
     expectExit(await cli.run(['rm', 'gone', 'c', '--yes', '--ignore-missing']), 0, 'deleted 1 record on')
   })
 
-  it('when all records are missing, ends with 0', async () => {
+  it('when all records are missing, exits with 0', async () => {
     holding()
     expect(await cli.run(['rm', 'gone', '--yes', '--ignore-missing', '-q'])).toMatchObject({
       code: 0,
@@ -83,7 +83,7 @@ describe('rm --ignore-missing', () => {
     })
   })
 
-  it('ignores no other error', async () => {
+  it('does not ignore other errors', async () => {
     cli.instance.use(http.delete(byId, () => fails(403, 'forbidden')))
     expect(await cli.run(['rm', 'a', '--yes', '--ignore-missing'])).toMatchObject({ code: 4 })
   })
@@ -95,12 +95,12 @@ describe('a protected profile', () => {
     expect((await cli.run(['config', 'set', 'protected', 'true', '-p', 'live'])).code).toBe(0)
   }
 
-  it('rejects --yes alone before any request', async () => {
+  it('rejects --yes without --confirm before any request', async () => {
     await isProtected()
     expectUnsent(cli, await cli.run(['rm', 'a', '--yes', '-p', 'live']), 'profile live is protected', '--confirm')
   })
 
-  it('accepts --confirm with the right number', async () => {
+  it('accepts --confirm with the correct number', async () => {
     await isProtected()
     holding()
     expect(await cli.run(['rm', 'a', '--yes', '--confirm', '1', '-p', 'live', '-q'])).toMatchObject({

@@ -33,19 +33,19 @@ describe.each(commands)('%s', (name, method, path, flags) => {
     expect(sent()).toEqual(['b', 'a', 'c'])
   })
 
-  it('with -, reads ids from standard input: CRLF, blank lines, no last line end, beside others', async () => {
+  it('with -, reads ids from standard input with CRLF, blank lines or no final newline, besides other ids', async () => {
     holding()
     expect(await run(['z', '-'], '\ufeffa\r\n\r\n  b \n\nc')).toMatchObject({ code: 0, stdout: 'z\na\nb\nc\n' })
   })
 
-  it('when some are missing, ends with 8, names each, and takes the others', async () => {
+  it('when some are missing, exits with 8, names each, and processes the others', async () => {
     holding()
     const { code, stdout, stderr } = await run(['a', 'missing-1', 'b', 'missing-2'])
     expect({ code, stdout }).toEqual({ code: 8, stdout: 'a\nb\n' })
     expect(stderr.match(/^error: .*missing-\d/gm)).toHaveLength(2)
   })
 
-  it('when all are missing, ends with 3', async () => {
+  it('when all are missing, exits with 3', async () => {
     holding()
     expect(await run(['missing-1', 'missing-2'])).toMatchObject({ code: 3, stdout: '' })
     expect(sent()).toHaveLength(2)
@@ -54,13 +54,13 @@ describe.each(commands)('%s', (name, method, path, flags) => {
   it.each([
     ['revoked', 4],
     ['over', 6],
-  ])('when an error would repeat for all others, stops at it: %s', async (id, exit) => {
+  ])('stops at an error that would recur for all others: %s', async (id, exit) => {
     holding()
     expect(await run([id, 'a', 'b'])).toMatchObject({ code: exit, stdout: '' })
     expect(sent()).toHaveLength(1)
   })
 
-  it('when such an error comes in the middle, stops and ends with 8', async () => {
+  it('when such an error occurs in the middle, stops and exits with 8', async () => {
     holding()
     const ran = await run(['a', 'revoked', 'b'])
     expectExit(ran, 8, 'CONSENTCTL_API_KEY')
@@ -71,7 +71,7 @@ describe.each(commands)('%s', (name, method, path, flags) => {
     expectUnsent(cli, await run(['a', id]))
   })
 
-  it.each(['.', '..', '   '])('never makes the line %j of standard input a request for another path', async line => {
+  it.each(['.', '..', '   '])('never requests another path for the line %j of standard input', async line => {
     holding()
     await run(['-'], `a\n${line}\nb\n`)
     for (const id of sent()) expect(['a', 'b']).toContain(id)

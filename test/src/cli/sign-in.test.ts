@@ -55,13 +55,13 @@ describe('a sign-in', () => {
     expect(signIn?.headers).not.toHaveProperty('cookie')
   })
 
-  it('is not signed out', async () => {
+  it('does not sign out afterwards', async () => {
     signedIn(cli, 'get', sitesPath, () => ({ data: [siteOf()] }))
     await runAs(cli, ['sites', 'list'])
     expect(managed(cli).map(({ method }) => method)).toEqual(['GET'])
   })
 
-  it('leaves nothing on the disk', async () => {
+  it('writes nothing to disk', async () => {
     const folder = cli.freshFolder()
     signedIn(cli, 'get', keysPath, () => ({ data: [] }))
     expect(await runAs(cli, list, { env: { CONSENTCTL_CONFIG_DIR: folder } })).toMatchObject({ code: 0 })
@@ -86,14 +86,14 @@ describe('a sign-in', () => {
 
 describe('the password', () => {
   it.each(commands.map(args => [args]))(
-    'when it cannot be prompted for, ends with 2 before any request: %j',
+    'when it cannot be prompted for, exits with 2 before any request: %j',
     async args => {
       const who = args.includes('--email') ? [] : ['--email', email]
       expectUnsent(cli, await cli.run([...args, ...who], { stdin: password }), '--password-stdin')
     },
   )
 
-  it('is not read from a terminal that would show it', async () => {
+  it('is not read from a terminal that would echo it', async () => {
     const ran = await runAs(cli, list, { tty: { stdin: true, stderr: true } })
     expectExit(ran, 2, { hint: expect.stringContaining('--password-stdin') })
     expect(cli.sent()).toEqual([])
@@ -109,7 +109,7 @@ describe('the password', () => {
     expect(stderr).toBe(`Password of ${email} on default@${new URL(cli.instance.url).host} (not shown): \n`)
   })
 
-  it('when it is typed, can be corrected by whole characters', async () => {
+  it('when it is typed, can be corrected character by character', async () => {
     signedIn(cli, 'get', keysPath, () => ({ data: [] }))
     const options = { stdin: `x\u007f${password}👍\u007f\r`, tty: { stdin: true, stderr: true } }
     expect(await cli.run(['keys', 'list', '--email', email], options)).toMatchObject({ code: 0 })
@@ -123,7 +123,7 @@ describe('the password', () => {
   )
 })
 
-describe('who signs in', () => {
+describe('the e-mail', () => {
   const folder = cli.freshFolder
   const signedInAs = () => cli.sent().map(({ body }) => (body as { email: string }).email)
   const runIn = (args: string[], env: Record<string, string>) => {
@@ -131,7 +131,7 @@ describe('who signs in', () => {
     return cli.run([...list, '--password-stdin', ...args], { env, stdin: password })
   }
 
-  it('is the email of the flag, then of CONSENTCTL_EMAIL, then of the profile', async () => {
+  it('is taken from the flag, then from CONSENTCTL_EMAIL, then from the profile', async () => {
     const own = { CONSENTCTL_CONFIG_DIR: folder() }
     await saveProfile(own.CONSENTCTL_CONFIG_DIR, 'default', { base_url: cli.instance.url, email: 'c@x' }, apiKey)
     await runIn([], own)
@@ -144,7 +144,7 @@ describe('who signs in', () => {
     expect(signedInAs()).toEqual(['a@x'])
   })
 
-  it('when no email is set, ends with 2 before any request', async () => {
+  it('when no e-mail is set, exits with 2 before any request', async () => {
     const { code, stderr } = await runIn([], {})
     expect(code).toBe(2)
     expect(machineError(stderr)).toMatchObject({
@@ -161,7 +161,7 @@ describe('a rejected sign-in', () => {
     return runAs(cli, list)
   }
 
-  it('says that email or password is wrong, names no key, and ends with 4', async () => {
+  it('reports a wrong e-mail or password, names no key, and exits with 4', async () => {
     cli.instance.use(signsIn())
     const ran = await runAs(cli, ['keys', 'list'], { stdin: 'guess' })
     expectNoStdout(ran, 4, /^error: wrong email or password \(unauthorized\)\ntry: /)
@@ -173,31 +173,31 @@ describe('a rejected sign-in', () => {
     [new Date(Date.now() + 3_600_000).toUTCString(), /(3600|3599|359\d) s/],
     ['soon', 'try again later'],
     [undefined, 'try again later'],
-  ])('when it is rate limited, says when to try again: %s', async (wait, said) => {
+  ])('when it is rate limited, says when to retry: %s', async (wait, said) => {
     const headers = wait === undefined ? {} : { 'retry-after': wait }
     const body = { error: 'rate_limited', message: 'too many attempts' }
     const ran = await refused(() => HttpResponse.json(body, { status: 429, headers }))
     expectExit(ran, 7, { retryable: true, hint: expect.stringMatching(said) })
   })
 
-  it('by a response of other software ends with 2 and sends nothing more', async () => {
+  it('from other software exits with 2 and sends nothing more', async () => {
     const ran = await refused(() => HttpResponse.html('<title>Sign in</title>'))
     expectExit(ran, 2, { code: 'unexpected_answer', status: 200 })
     expect(cli.sent()).toHaveLength(1)
   })
 
-  it('by a redirect sends the password nowhere else', async () => {
+  it('when redirected, does not send the password elsewhere', async () => {
     const location = `${cli.instance.url}/elsewhere`
     expect((await refused(() => new HttpResponse(null, { status: 307, headers: { location } }))).code).toBe(2)
     expect(cli.sent()).toHaveLength(1)
   })
 })
 
-describe('a session that is rejected', () => {
+describe('a rejected session', () => {
   it.each([
     ['unauthorized', 401],
     ['forbidden', 403],
-  ])('%s after the sign-in ends with 4, without blaming a key or the password', async (error, status) => {
+  ])('%s after the sign-in exits with 4, without blaming a key or the password', async (error, status) => {
     cli.instance.use(
       signsIn(),
       http.get(keysPath, () => fails(status, error, 'a sentence')),
@@ -207,7 +207,7 @@ describe('a session that is rejected', () => {
     expect(ran.stderr).not.toMatch(/\bkey|password/)
   })
 
-  it('when the cookie is missing, ends with an error', async () => {
+  it('when the cookie is missing, exits with an error', async () => {
     cli.instance.use(
       http.post(sessionPath, () =>
         HttpResponse.json({ account_id: 'a', user: { id: 'u', email }, expires_at: 'x' }, { status: 201 }),
@@ -221,14 +221,14 @@ describe('a session that is rejected', () => {
 describe('a lost response', () => {
   const faulty = useScriptedServer()
 
-  it('when it answers a sign-in, is safe to try again', async () => {
+  it('to a sign-in is safe to retry', async () => {
     faulty.script(close)
     const env = { CONSENTCTL_BASE_URL: faulty.url }
     expectExit(await runAs(cli, list, { env }), 7, { code: 'network', retryable: true })
   })
 })
 
-it('a password is not sent over plain http to another machine: ends with 2 before prompting', async () => {
+it('a sign-in over plain http to another machine exits with 2 before prompting for the password', async () => {
   const env = { CONSENTCTL_BASE_URL: 'http://consent.example' }
   const ran = await cli.run(['keys', 'list', '--email', email], {
     env,
@@ -239,7 +239,7 @@ it('a password is not sent over plain http to another machine: ends with 2 befor
   expect(ran.stderr).not.toContain('not shown')
 })
 
-it('masks a key or token that an unusable response repeats', async () => {
+it('masks a key or token that an unusable response contains', async () => {
   const key = 'sk-03515iY74yy5mSVodjq0vWDluNxMXnu5kqskWefcOBMOBGbhuLQnREWPMwNlT0c'
   cli.instance.use(
     signsIn(),

@@ -48,7 +48,7 @@ const pages = fc
     return change === 'prototype' ? text.replace('{}', '{"__proto__":1}').replace('1e300', '1e999') : text
   })
 
-it('accepts a page of this service exactly as its schema does, including the order of fields', () => {
+it('accepts a page of this service exactly as its schema does, including the field order', () => {
   let taken = 0
   fc.assert(
     fc.property(pages, text => {
@@ -71,7 +71,7 @@ it('recognizes a page of this service', () => {
 })
 
 it.each([null, [], 'text', { data: null, limit: 1, next_cursor: null }, { data: [null], limit: 1, next_cursor: null }])(
-  'rejects what is not a page: %j',
+  'rejects text that is not a page: %j',
   body => expect(isExactPage(body)).toBe(false),
 )
 

@@ -79,7 +79,7 @@ describe.each(ways)('client › faults › %s', (_, way) => {
   ]
 
   it.each(losses)(
-    'after %s, makes four attempts, but one for a create that the instance would repeat',
+    'after %s, makes four attempts, but only one for a create without idempotency support',
     async (_, fault, code) => {
       faulty.script(described(false, fault))
       for (const method of methods) {
@@ -93,7 +93,7 @@ describe.each(ways)('client › faults › %s', (_, way) => {
     },
   )
 
-  it.each(losses)('after %s, when the retry is answered, succeeds, and creates once', async (_, fault) => {
+  it.each(losses)('after %s, succeeds if the retry does, and creates once', async (_, fault) => {
     faulty.script(fault, ok())
     expect(await send('GET')).toMatchObject({ code: 0, stderr: '' })
     faulty.script(described(true, fault, respond(201, consent({ id }))))
@@ -101,20 +101,20 @@ describe.each(ways)('client › faults › %s', (_, way) => {
     expect([sent('GET'), sent('POST'), keys().size]).toEqual([2, 2, 1])
   })
 
-  it('when the response to a change is lost and it was made, is not sent again', async () => {
+  it('when the response to a change is lost and the change was applied, does not retry', async () => {
     faulty.script(reset, ok({ accepted: false }))
     const { code, stdout } = await send('PUT')
     expect({ code, accepted: JSON.parse(stdout).accepted }).toEqual({ code: 0, accepted: false })
     expect([sent('PUT'), sent('GET')]).toEqual([1, 1])
   })
 
-  it('when the response to a change is lost and it was not made, is sent again', async () => {
+  it('when the response to a change is lost and the change was not applied, retries', async () => {
     faulty.script(reset, ok({ accepted: true }), ok({ accepted: false }))
     expect(await send('PUT')).toMatchObject({ code: 0 })
     expect(faulty.requests.map(({ method }) => method)).toEqual(['PUT', 'GET', 'PUT'])
   })
 
-  it('when the response to a change is lost and the key may not read, is sent again', async () => {
+  it('when the response to a change is lost and the key may not read, retries', async () => {
     faulty.script(reset, error(403, 'forbidden'), ok({ accepted: false }))
     expect(await send('PUT')).toMatchObject({ code: 0 })
   })
@@ -132,23 +132,23 @@ describe.each(ways)('client › faults › %s', (_, way) => {
     expect(await send('DELETE')).toMatchObject({ code: 0, stdout: expect.stringContaining(id) })
   })
 
-  it('when the response to a removal is lost and the record is still live, ends with 3', async () => {
+  it('when the response to a removal is lost and the record is still live, exits with 3', async () => {
     faulty.script(reset, error(404, 'not_found'), ok({ deleted_at: null }))
     expectNoStdout(await send('DELETE'), 3, { code: 'not_found' })
     expect(faulty.requests.map(({ method }) => method)).toEqual(['DELETE', 'DELETE', 'GET'])
   })
 
-  it('when a removal is answered with 404 at once, ends with not found', async () => {
+  it('when the first response to a removal is 404, exits with not found', async () => {
     faulty.script(error(404, 'not_found'))
     expect(await send('DELETE')).toMatchObject({ code: 3 })
     expect(faulty.requests).toHaveLength(1)
   })
 
   it.each([
-    ['a refused key', error(401, 'unauthorized')],
-    ['no quota', error(429, 'quota_exceeded')],
+    ['a rejected key', error(401, 'unauthorized')],
+    ['an exhausted quota', error(429, 'quota_exceeded')],
     ['a conflict', error(409, 'conflict')],
-  ])('%s after a lost response leaves the outcome of a create unknown', async (_, later) => {
+  ])('when the response to a create is lost, %s leaves its outcome unknown', async (_, later) => {
     faulty.script(described(true, reset, later))
     expect(await send('POST')).toMatchObject({ code: 11, stdout: '' })
     expect([sent('POST'), keys().size]).toEqual([2, 1])
@@ -187,10 +187,10 @@ describe.each(ways)('client › faults › %s', (_, way) => {
 
   /** A retry would meet each of these again, and a change may have been carried out. */
   const nonsense: [name: string, fault: Fault, said: RegExp][] = [
-    ['JSON of another kind', respond(200, { status: 'ok' }), /not of this service/],
+    ['JSON of another kind', respond(200, { status: 'ok' }), /not from this service/],
     ['a page', respond(200, '<h1>hi</h1>', { 'content-type': 'text/html' }), /not JSON \(text\/html\)/],
     ['a record as text', respond(200, record, { 'content-type': 'text/plain' }), /not JSON \(text\/plain\)/],
-    ['an empty body', respond(200, ''), /not of this service/],
+    ['an empty body', respond(200, ''), /not from this service/],
     ['half a record', respond(200, half), /not JSON/],
     [
       'a body of an old server that broke off',
@@ -201,7 +201,7 @@ describe.each(ways)('client › faults › %s', (_, way) => {
     ['gzip, unasked', respond(200, gzipSync(record), { 'content-encoding': 'gzip' }), /encoded \(gzip\)/],
   ]
 
-  it.each(nonsense)('after %s, fails at once', async (_, fault, said) => {
+  it.each(nonsense)('after %s, fails immediately', async (_, fault, said) => {
     faulty.script(described(false, fault))
     for (const method of ['GET', 'POST', 'PUT'] as const) {
       const { code, stdout, stderr } = await send(method)
@@ -231,7 +231,7 @@ describe.each(ways)('client › faults › %s', (_, way) => {
     expect(await send('DELETE')).toMatchObject({ code: 0, stdout: expect.stringContaining(id) })
   })
 
-  it('does not follow a redirect, and the error says where it leads', async () => {
+  it('does not follow a redirect, and the error states its target', async () => {
     const location = `https://new.example/tenant/api/v1/consents/${id}?subject_id=maria`
     faulty.script(respond(308, '', { location }))
     const ran = await send('GET')
@@ -245,14 +245,14 @@ describe.each(ways)('client › faults › %s', (_, way) => {
     ['stops in the head', sendBytes('HTTP/1.1 200 OK\r\nx: ')],
     ['stops in the body', sendBytes(`${json}content-length: 99\r\n\r\n{`)],
     ['sends a byte now and then', drip(`${json}\r\n`, [...record], 50)],
-  ])('when the instance %s, ends after --timeout', async (_, fault) => {
+  ])('when the instance %s, exits after --timeout', async (_, fault) => {
     faulty.script(described(false, fault))
     const began = performance.now()
     expectExit(await send('POST', '--timeout', '0.3'), 11, { message: expect.stringContaining('within 0.3 s') })
     expect(performance.now() - began).toBeLessThan(5000)
   })
 
-  it('when every attempt is silent, ends after --timeout and names it', async () => {
+  it('when every attempt times out, exits after --timeout and names it', async () => {
     faulty.script(staySilent)
     const began = performance.now()
     const { code, stderr } = await send('GET', '--timeout', '0.5')
@@ -261,7 +261,7 @@ describe.each(ways)('client › faults › %s', (_, way) => {
     expect(machineError(stderr)).toMatchObject({ message: expect.stringContaining('within 0.5 s') })
   })
 
-  it('when attempts are refused at once, retries until --timeout', async () => {
+  it('when connections are refused, retries until --timeout', async () => {
     faulty.script(error(503, 'unavailable'))
     const began = performance.now()
     expect((await send('GET', '--timeout', '1', '--max-wait', '0.4')).code).toBe(7)
@@ -269,7 +269,7 @@ describe.each(ways)('client › faults › %s', (_, way) => {
     expect(performance.now() - began).toBeLessThan(2500)
   })
 
-  it('when a body never ends, fails before it fills the memory', async () => {
+  it('when a body is endless, fails before it fills the memory', async () => {
     const piece = Buffer.alloc(1024 * 1024, ' ')
     faulty.script(socket => {
       socket.write(`${json}\r\n`)

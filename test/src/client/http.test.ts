@@ -77,7 +77,7 @@ describe('attempt › timeouts', () => {
   it.each([
     [40, 'the response stopped within 30 s', 30_000],
     [20, 'the response was not complete within 300 s', 300_000],
-  ])('when a body comes a byte every %i s, fails', async (seconds, message, after) => {
+  ])('when a body arrives at one byte every %i s, fails', async (seconds, message, after) => {
     const failed = await failing(async ({ onSent, signal }) => {
       onSent()
       return { status: 200, headers, body: until(signal, drip(seconds)) }
@@ -85,7 +85,7 @@ describe('attempt › timeouts', () => {
     expect(failed).toEqual({ message, maybeDone: true, after })
   })
 
-  it('when a timeout is given, it replaces the defaults', async () => {
+  it('a given timeout replaces the defaults', async () => {
     const failed = await failing(({ onSent }) => {
       onSent()
       return never()
@@ -93,7 +93,7 @@ describe('attempt › timeouts', () => {
     expect(failed).toMatchObject({ message: 'the response was not complete within 100 s', after: 100_000 })
   })
 
-  it('when a connection comes too late, no timer is left', async () => {
+  it('when a connection is too slow, leaves no timer running', async () => {
     let late = () => {}
     await failing(({ onSent }) => {
       late = onSent
@@ -150,12 +150,12 @@ describe('attempt › lines', () => {
   it.each([
     ['of another type', 200, headers],
     ['of an error', 503, ndjson],
-  ])('a body %s is read whole', async (_, status, type) => {
+  ])('a body %s is read in full', async (_, status, type) => {
     const { text, rest } = await open(responding(['1\n', '2\n'], status, type), { asLines: true })
     expect({ text, rest }).toEqual({ text: '1\n2\n', rest: null })
   })
 
-  it('when a line does not come within 30 s, fails; the time of the reader does not count', async () => {
+  it('when a line does not arrive within 30 s, fails; the time of the reader does not count', async () => {
     const slow = async function* (signal: AbortSignal) {
       yield Buffer.from('1\n')
       yield Buffer.from('2\n')
@@ -178,7 +178,7 @@ describe('attempt › lines', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  it('when reading stops early, the request is aborted', async () => {
+  it('when reading stops early, aborts the request', async () => {
     let signal: AbortSignal | undefined
     const { rest } = await open(
       async request => {

@@ -67,7 +67,7 @@ async function read(request: RequestPages, query: ConsentQuery, extent: Extent) 
 const numbers = (count: number) => Array.from({ length: count }, (_, index) => String(index))
 
 describe('walk › one request a page', () => {
-  it('any limit, request limit and page size give a prefix, and the cursor continues exactly behind it', async () => {
+  it('with any limit, request limit and page size, returns a prefix, and the cursor continues right after it', async () => {
     const sizes = fc.record({
       count: fc.nat(450),
       limit: fc.integer({ min: 1, max: 460 }),
@@ -109,7 +109,7 @@ describe('walk › one request a page', () => {
   it.each([
     ['with a limit', { limit: 1000, maxRequests: 10, readAhead: true }],
     ['without a limit, if the instance does not stream', { ...unlimited, readAhead: true }],
-  ])('with read-ahead, %s, the next page has been requested when one is used', async (_, extent) => {
+  ])('with read-ahead, %s, the next page is already requested when one is used', async (_, extent) => {
     const { request } = fakeList(1000)
     let sent = 0
     const sending: RequestPages = async (query, stream) => {
@@ -133,7 +133,7 @@ describe('walk › streams', () => {
     ['is cut', false],
     ['ends early without an error, as over HTTP/1.0', true],
   ])(
-    'when a stream %s anywhere, the list continues from its last cursor: no record is lost or repeated',
+    'when a stream %s anywhere, the list continues from its last cursor without losing or repeating a record',
     async (_, isCleanEnd) => {
       const cases = fc.record({
         count: fc.nat(1500),
@@ -150,7 +150,7 @@ describe('walk › streams', () => {
     },
   )
 
-  it('when reading stops early, the stream is closed', async () => {
+  it('when reading stops early, closes the stream', async () => {
     const { request, openStreams } = fakeList(2000, { cutAfter: () => 100 })
     let pages = 0
     for await (const _ of walk(request, {}, readAhead)) {
@@ -183,7 +183,7 @@ describe('list › endless', () => {
     expect(pages).toBeLessThan(5 * period + 2)
   })
 
-  it('when each page has another cursor, reads to the end', async () => {
+  it('when each page has a new cursor, reads to the end', async () => {
     const { request } = fakeList(3000, { largest: 7 })
     expect((await read(request, {}, unlimited)).ids).toEqual(numbers(3000))
   })
@@ -221,7 +221,7 @@ describe('client › other instances of the specification', () => {
       'unset fields as null',
       { data: [{ ...record, subject_id: null, preferences: null, country: null }], next_cursor: null },
     ],
-  ])('with %s, the list is read', async (_, page) => {
+  ])('with %s, reads the list', async (_, page) => {
     cli.instance.use(answers('get', consentsPath, page))
     const { code, stdout, stderr } = await cli.run(['list', '--json'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
@@ -229,7 +229,7 @@ describe('client › other instances of the specification', () => {
     expect(cli.sent()).toHaveLength(1)
   })
 
-  it('when a page is empty and has a cursor, the list continues', async () => {
+  it('when a page is empty and has a cursor, continues the list', async () => {
     cli.instance.use(
       http.get(consentsPath, ({ request }) =>
         request.url.includes('cursor=')
@@ -242,7 +242,7 @@ describe('client › other instances of the specification', () => {
   })
 
   it.each(['1769851800', '2026-01-31T09:30:00.123456+02:00', 'Sat, 31 Jan 2026 09:30:00 GMT'])(
-    'a time like %s is shown unchanged',
+    'shows a time like %s unchanged',
     async created_at => {
       cli.instance.use(answers('get', byId, { ...record, created_at }))
       expect((await cli.run(['get', 'rec_7', '-o', 'tsv'])).stdout).toContain(created_at)
@@ -254,7 +254,7 @@ describe('client › other instances of the specification', () => {
     },
   )
 
-  it('a history without actions and with other fields is shown', async () => {
+  it('shows a history without actions and with other fields', async () => {
     const entry = {
       id: 'h1',
       consent_id: 'rec_7',
@@ -272,7 +272,7 @@ describe('client › other instances of the specification', () => {
     for (const shown of ['Ann', 'Ann', 'yesterday']) expect(stdout).toContain(shown)
   })
 
-  it('a create answered with 200 at a base address with a path succeeds', async () => {
+  it('accepts a 200 for a create at a base address with a path', async () => {
     cli.instance.use(answers('post', '*/tenant/api/v1/consents', record, 200))
     const env = { CONSENTCTL_BASE_URL: `${cli.instance.url}/tenant/` }
     expect(await cli.run(['create', '--site', uuid(1), '--refused', '-q'], { env })).toMatchObject({

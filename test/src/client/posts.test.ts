@@ -44,9 +44,9 @@ describe.each([
   ['a token', () => api.call(sites.rotateToken, { params: { id: site }, body: {} })],
 ])('client › POST › creating %s', (_, make) => {
   it.each([
-    ['a lost answer', reset],
-    ['an empty one', close],
-    ['a 503, which may come after the work', error(503, 'unavailable', { 'retry-after': '1' })],
+    ['a lost response', reset],
+    ['an empty response', close],
+    ['a 503, which may follow a completed create', error(503, 'unavailable', { 'retry-after': '1' })],
   ])('after %s, is not retried, and has no Idempotency-Key', async (_name, fault) => {
     faulty.script(fault)
     expect(await exitOf(make())).toBe(11)
@@ -54,7 +54,7 @@ describe.each([
     expect(faulty.requests[0]?.headers).not.toHaveProperty('idempotency-key')
   })
 
-  it('after a 429, which comes before the work, is retried', async () => {
+  it('after a 429, which precedes any processing, is retried', async () => {
     faulty.script(error(429, 'rate_limited', { 'retry-after': '7' }), error(400, 'invalid_request'))
     expect(await exitOf(make())).toBe(5)
     expect([faulty.requests.length, waits]).toEqual([2, [7]])
@@ -73,20 +73,20 @@ describe('client › POST › creating a record', () => {
     expect(waits).toHaveLength(3)
   })
 
-  it('without a key, sends a fresh one with each call', async () => {
+  it('without a key, sends a new one with each call', async () => {
     serve(document(), made, made)
     await create()
     await create()
     expect(new Set(posts().map(({ headers }) => headers['idempotency-key'])).size).toBe(2)
   })
 
-  it('after a 503 that says that nothing was applied, is retried without asking for the description', async () => {
+  it('after a 503 that states that nothing was applied, retries without reading the description', async () => {
     faulty.script(error(503, 'unavailable', { 'request-not-applied': 'true' }), made)
     expect(await create()).toMatchObject({ id: uuid(1) })
     expect(faulty.requests.map(({ method }) => method)).toEqual(['POST', 'POST'])
   })
 
-  it('when a response is lost, ends with 11 whatever later attempts return', async () => {
+  it('when a response is lost, exits with 11 regardless of what later attempts return', async () => {
     serve(document(keyParameter), reset, ...Array(3).fill(error(503, 'unavailable', { 'request-not-applied': 'true' })))
     expect(await exitOf(create())).toBe(11)
   })
@@ -160,7 +160,7 @@ it('client › DELETE › when the response to a revocation is lost, finds the k
   expect(await exitOf(revoke())).toBe(3)
 })
 
-it('client › close › ends running requests, which are not retried', async () => {
+it('client › close › aborts running requests, which are not retried', async () => {
   faulty.script(() => void api.close())
   await expect(api.consents.get({ params: { id: '7' } })).rejects.toMatchObject({ code: 'CLOSED' })
   expect(faulty.requests).toHaveLength(1)

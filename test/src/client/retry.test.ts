@@ -41,7 +41,7 @@ describe('backoffSeconds', () => {
     }
   })
 
-  it('is at least what Retry-After asks for, and null if that is longer than --max-wait', () => {
+  it('is at least Retry-After, or null if that exceeds --max-wait', () => {
     expect(backoffSeconds(api(503, 'unavailable', 30), 1, 60)).toBe(30)
     expect(backoffSeconds(api(429, 'rate_limited', 60), 1, 60)).toBe(60)
     expect(backoffSeconds(api(429, 'rate_limited', 61), 1, 60)).toBeNull()
@@ -63,7 +63,7 @@ it.each([
   foreign(429),
   foreign(502),
   foreign(504),
-])('backoffSeconds › after %s, is a number', error => {
+])('backoffSeconds › after %s, returns a number', error => {
   expect(backoffSeconds(error, 1, 60)).not.toBeNull()
 })
 
@@ -90,6 +90,6 @@ it.each([
   foreign(200),
   foreign(302),
   foreign(404),
-])('backoffSeconds › after %s, is null', error => {
+])('backoffSeconds › after %s, returns null', error => {
   expect(backoffSeconds(error, 1, 60)).toBeNull()
 })

@@ -55,7 +55,7 @@ describe.each(ways)('list › streams › %s', (_, way) => {
     return { ...ended, listed: lines.map(line => JSON.parse(line).id) }
   }
 
-  it('takes one request after the first', async () => {
+  it('needs a single request after the first', async () => {
     faulty.script(single, streams(10, completes))
     expect(await list()).toMatchObject({ code: 0, listed: ids, stderr: '' })
     expect(faulty.requests.map(accepts)).toEqual(['application/json', 'application/x-ndjson, application/json;q=0.9'])
@@ -67,7 +67,7 @@ describe.each(ways)('list › streams › %s', (_, way) => {
     expect(faulty.requests.map(cursorOf)).toEqual([0, 100, 400, 500, 500, 700])
   })
 
-  it('when the stream is cut before its first line, retries with backoff, four times in all', async () => {
+  it('when the stream breaks before its first line, retries with backoff, four times in total', async () => {
     faulty.script(
       single,
       streams(0, socket => void socket.end()),
@@ -81,7 +81,7 @@ describe.each(ways)('list › streams › %s', (_, way) => {
     expect(faulty.requests).toHaveLength(5)
   })
 
-  it('when the quota is used up in the middle, ends with 6 and the command that continues', async () => {
+  it('when the quota is used up midway, exits with 6 and prints the command that continues', async () => {
     const refuses = respond(429, { error: 'quota_exceeded', message: 'used up' })
     faulty.script(single, streams(3, cuts['closes after a whole line'] ?? completes), refuses)
     const { code, listed, stderr } = await list()
@@ -90,7 +90,7 @@ describe.each(ways)('list › streams › %s', (_, way) => {
     expect(machineError(stderr)['hint']).toBe('consentctl list -o ndjson --cursor 400')
   })
 
-  it('when a line is not a page, ends with an error after the pages before it', async () => {
+  it('when a line is not a page, fails after the pages before it', async () => {
     const wrong = (socket: Socket) => void socket.write(chunk('{"error":"unavailable","message":"x"}\n'))
     faulty.script(single, streams(2, wrong))
     const { code, listed, stderr } = await list()
@@ -98,7 +98,7 @@ describe.each(ways)('list › streams › %s', (_, way) => {
     expect(machineError(stderr)).toMatchObject({ code: 'unexpected_answer' })
   })
 
-  it('when an instance stops streaming, reads on page after page', async () => {
+  it('when an instance stops streaming, continues page by page', async () => {
     faulty.script(single, streams(2, completes), single)
     expect(await list()).toMatchObject({ code: 0, listed: ids, stderr: '' })
     expect(faulty.requests.map(cursorOf)).toEqual([0, 100, 300, 400, 500, 600, 700, 800, 900])
@@ -108,7 +108,7 @@ describe.each(ways)('list › streams › %s', (_, way) => {
     ['--limit', '350', 350],
     ['--max-requests', '3', 300],
     ['--concurrency', '1', 1000],
-  ])('with %s %s, asks for no stream', async (flag, value, records) => {
+  ])('with %s %s, requests no stream', async (flag, value, records) => {
     faulty.script(single)
     const { code, listed, stderr } = await list(flag, value)
     expect([code, listed]).toEqual([0, ids.slice(0, records)])

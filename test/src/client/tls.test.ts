@@ -35,8 +35,8 @@ const list = (faulty: ScriptedServer, args: string[], more: Record<string, strin
   return run(['list', '--json', ...args], { env: env({ CONSENTCTL_BASE_URL: faulty.url, ...more }) })
 }
 
-describe('client › TLS › own authority', () => {
-  it('is trusted if --ca-file or the environment names its file, and only then', async () => {
+describe('client › TLS › custom authority', () => {
+  it('is trusted only if --ca-file or the environment names its file', async () => {
     expect(await list(valid, ['--ca-file', ca])).toMatchObject({ code: 0, stdout: '[]\n' })
     expect(await list(valid, [], { CONSENTCTL_CA_FILE: ca })).toMatchObject({ code: 0 })
     expect(valid.requests).toHaveLength(2)
@@ -51,7 +51,7 @@ describe('client › TLS › own authority', () => {
     expect(tunnel.requests.join('')).not.toContain(apiKey)
   })
 
-  it('is trusted if NODE_EXTRA_CA_CERTS names it, also with another one in --ca-file', async () => {
+  it('is trusted if NODE_EXTRA_CA_CERTS names it, even with another one in --ca-file', async () => {
     valid.script(empty)
     const more = env({ CONSENTCTL_BASE_URL: valid.url, NODE_EXTRA_CA_CERTS: ca })
     expect(await runBinary(['list', '--json'], { env: more })).toMatchObject({ code: 0 })
@@ -66,7 +66,7 @@ describe('client › TLS › own authority', () => {
       writeFileSync(join(folder.path, 'broken.pem'), `${begin}\nAAAA\n${end}\n`)
     })
 
-    it.each(['missing.pem', 'text.pem', 'broken.pem', ''])('ends with 2 before any request: %j', async name => {
+    it.each(['missing.pem', 'text.pem', 'broken.pem', ''])('exits with 2 before any request: %j', async name => {
       expectNoStdout(await list(valid, ['--ca-file', join(folder.path, name)]), 2, '--ca-file')
       expect(valid.requests).toEqual([])
     })
@@ -78,7 +78,7 @@ it.each([
   ['not yet valid', () => early, /clock \(2\d{3}-/],
   ['for another host', () => other, /another host/],
 ])(
-  'client › TLS › when a certificate is %s, ends with a hint after one attempt, and nothing is sent',
+  'client › TLS › when a certificate is %s, exits with a hint after one attempt without sending anything',
   async (_, faulty, hint) => {
     expectExit(await list(faulty(), ['--ca-file', ca]), 2, { hint: expect.stringMatching(hint) })
     expect(faulty().requests).toEqual([])

@@ -18,7 +18,7 @@ beforeAll(() => {
 afterAll(() => api.close())
 
 describe('client › request', () => {
-  it('has the key, Accept and User-Agent, and a Content-Type only with a body', async () => {
+  it('sends the key, Accept and User-Agent, and a Content-Type only with a body', async () => {
     instance.use(answers('get', byId, consent()), answers('put', byId, consent({ id: '7' })))
     await api.consents.get({ params: { id: '7' } })
     await api.consents.update({ params: { id: '7' }, body: { accepted: true } })
@@ -32,7 +32,7 @@ describe('client › request', () => {
     })
   })
 
-  it('when a query parameter is undefined, leaves it out; when it is false, sends it', async () => {
+  it('omits an undefined query parameter, and sends one that is false', async () => {
     instance.use(answers('get', consentsPath, { data: [] }))
     await api.consents.list({ query: { accepted: false, subject_id: undefined, limit: 3 } })
     expect(instance.requests[0]?.url).toBe('/api/v1/consents?accepted=false&limit=3')
@@ -45,7 +45,7 @@ describe('client › request', () => {
     expect(sent()[0]?.query).toEqual({ subject_id })
   })
 
-  it('sends any text in a body unchanged', async () => {
+  it('sends any text of a body unchanged', async () => {
     instance.use(answers('post', consentsPath, consent(), 201))
     const body = {
       site_id: 's',
@@ -56,7 +56,7 @@ describe('client › request', () => {
     expect(sent()[0]?.body).toEqual(body)
   })
 
-  it('opens the connection with the first call, once', async () => {
+  it('opens the connection once, at the first call', async () => {
     instance.use(answers('get', byId, consent()))
     let asked = 0
     const lazy = createClient(async () => {
@@ -71,7 +71,7 @@ describe('client › request', () => {
 })
 
 describe('client › response', () => {
-  it('when it is a record, has null for absent fields, and no fields outside the contract', async () => {
+  it('when it is a record, returns null for absent fields, and no fields outside the contract', async () => {
     instance.use(answers('get', byId, { id: '7', accepted: true, created_at: 'x', invented: 1 }))
     const record = await api.consents.get({ params: { id: '7' } })
     expect(record).toEqual({
@@ -93,14 +93,14 @@ describe('client › response', () => {
     expect(await change(uuid(1).toUpperCase())).toMatchObject({ id: uuid(1) })
   })
 
-  it('reads no request id that is longer than 255 characters', async () => {
+  it('ignores a request id longer than 255 characters', async () => {
     const withId = fails(409, 'conflict')
     withId.headers.set('x-request-id', 'r'.repeat(256))
     instance.use(http.get(byId, () => withId))
     expect(await api.consents.get({ params: { id: '7' } }).catch(each => each)).toMatchObject({ requestId: null })
   })
 
-  it('when it is anything else, throws a ContractError with the wrong field and the first 200 characters', async () => {
+  it('when it is anything else, throws a ContractError with the invalid field and the first 200 characters', async () => {
     instance.use(answers('get', byId, { id: 7, note: 'x'.repeat(900) }))
     const error = await api.consents.get({ params: { id: '7' } }).catch(each => each)
     expect(error).toBeInstanceOf(ContractError)
@@ -108,7 +108,7 @@ describe('client › response', () => {
     expect(error.excerpt).toHaveLength(200)
   })
 
-  it('when none comes, throws a NetworkError that knows if the request was sent', async () => {
+  it('when none arrives, throws a NetworkError that states whether the request was sent', async () => {
     const nobody = createClient(async () => connectionTo('http://127.0.0.1:0'))
     await expect(nobody.consents.get({ params: { id: '7' } })).rejects.toBeInstanceOf(NetworkError)
     const port = await freePort()
@@ -120,7 +120,7 @@ describe('client › response', () => {
     await Promise.all([nobody.close(), refused.close()])
   })
 
-  it('when it is not JSON, has the bytes if it is of the media type of the endpoint', async () => {
+  it('when it is not JSON, returns the bytes if the media type is the endpoint’s', async () => {
     const bytes = Buffer.from([0x30, 0xff, 0x00, 0x0a])
     const path = '*/api/v1/log/timestamp'
     const respond = (type: string) =>
@@ -136,7 +136,7 @@ describe('client › response', () => {
     await expect(api.bytes(log.timestamp, {})).rejects.toMatchObject({ name: 'ApiError', code: 'not_found' })
   })
 
-  it('when it has 2 MB, is read whole', async () => {
+  it('when it has 2 MB, is read in full', async () => {
     const data = Array.from({ length: 100 }, (_, index) =>
       consent({ id: String(index), user_agent: 'x'.repeat(20_000) }),
     )
@@ -145,7 +145,7 @@ describe('client › response', () => {
   })
 })
 
-it('when a signal ends the read before a change is sent again, the error is that of the change', async () => {
+it('when a signal aborts the read before a change is retried, reports the error of the change', async () => {
   const interruption = new AbortController()
   instance.use(
     http.put(byId, () => fails(503, 'unavailable', 'overloaded')),

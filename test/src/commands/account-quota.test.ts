@@ -10,7 +10,7 @@ it.each([
   ['50000', 50_000],
   ['0', 0],
   ['none', null],
-])('admin account quota ACCOUNT %s changes the quota of the database that is named', async (text, monthlyQuota) => {
+])('admin account quota ACCOUNT %s changes the quota in the given database', async (text, monthlyQuota) => {
   await quota('maria@example.com', text, '--data-dir', 'x')
   expect(setQuota).toHaveBeenLastCalledWith(
     { dataDir: 'x', databaseUrl: undefined },
@@ -20,7 +20,7 @@ it.each([
 })
 
 it.each([[[]], [['maria@example.com']], [['maria@example.com', 'many']], [['maria@example.com', '1.5']]])(
-  'admin account quota %j is a usage error',
+  'admin account quota %j exits with a usage error',
   async args => {
     setQuota.mockClear()
     expect(await quota(...args)).toMatchObject({ code: 2, stdout: '' })
@@ -28,7 +28,7 @@ it.each([[[]], [['maria@example.com']], [['maria@example.com', 'many']], [['mari
   },
 )
 
-it('admin account quota of an unknown account ends with 3', async () => {
+it('admin account quota of an unknown account exits with 3', async () => {
   setQuota.mockRejectedValueOnce(new OperatorError('no account has the id x', { code: 'not_found' }))
   expect(await quota('x', '1')).toMatchObject({ code: 3, stdout: '' })
 })
@@ -37,7 +37,7 @@ it.each([
   [15_000, 'own quota'],
   [null, 'unlimited'],
 ])(
-  'admin account list of an account with a quota of %j shows %s to people, and the plan to programs',
+  'admin account list of an account with a quota of %j shows %s in the table, and the plan in TSV',
   async (monthly_quota, shown) => {
     const row = {
       account_id: 'a',

@@ -31,7 +31,7 @@ function serverOf(failure?: Error) {
 }
 
 describe('admin export', () => {
-  it('writes a file that only its owner can read, and says how much is in it', async () => {
+  it('writes a file that only its owner can read, and reports its contents', async () => {
     const { code, stdout, stderr } = await cli.run(['admin', 'export', at('a')], serverOf())
     expect({ code, stdout, stderr }).toEqual({
       ...{ code: 0, stdout: '' },
@@ -41,12 +41,12 @@ describe('admin export', () => {
     expect(statSync(at('a')).mode & 0o777).toBe(0o600)
   })
 
-  it('when it fails in the middle, leaves no file', async () => {
+  it('when it fails midway, leaves no file', async () => {
     expect((await cli.run(['admin', 'export', at('b')], serverOf(new Error('gone')))).code).toBe(1)
     expect(existsSync(at('b'))).toBe(false)
   })
 
-  it('prints secrets on a terminal only with both flags', async () => {
+  it('prints secrets to a terminal only with both flags', async () => {
     const tty = { stdout: true, stderr: true }
     const refused = await cli.run(['admin', 'export', '-'], { ...serverOf(), tty })
     expect(refused).toMatchObject({ code: 2, stdout: '' })
@@ -68,7 +68,7 @@ describe('admin export', () => {
 })
 
 describe('admin import', () => {
-  it('reads a file, or standard input', async () => {
+  it('reads a file or standard input', async () => {
     writeFileSync(at('c'), 'one\ntwo\n')
     const server = serverOf()
     const ran = await cli.run(['admin', 'import', at('c')], server)
@@ -79,7 +79,7 @@ describe('admin import', () => {
     expect(server.given).toEqual([at('c'), 'one\ntwo\n', 'standard input', 'three\n'])
   })
 
-  it('when the file does not exist, does not begin', async () => {
+  it('when the file does not exist, does not start', async () => {
     const server = serverOf()
     expect(await cli.run(['admin', 'import', at('no')], server)).toMatchObject({ code: 2, stdout: '' })
     expect(server.given).toEqual([])

@@ -52,7 +52,7 @@ function serverOf({ findings = [], checkpoints = [] }: { findings?: DatabaseFind
 }
 
 describe('admin verify', () => {
-  it('says how much it has verified, and ends with 0', async () => {
+  it('reports how much it has verified, and exits with 0', async () => {
     const { code, stdout, stderr } = await cli.run(['admin', 'verify', '-o', 'ndjson'], serverOf({}))
     expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
     expect(stderr).toBe(
@@ -60,7 +60,7 @@ describe('admin verify', () => {
     )
   })
 
-  it('prints a row for each finding, and ends with 5', async () => {
+  it('prints a row per finding, and exits with 5', async () => {
     const ran = await cli.run(['admin', 'verify', '--json'], serverOf({ findings: [finding, finding] }))
     expect(jsonOf(ran, 5)).toEqual([finding, finding])
     expectExit(ran, 5, { code: 'not_valid', exit: 5, retryable: false })
@@ -75,7 +75,7 @@ describe('admin verify', () => {
     expect(server.given).toEqual([{ kept: [checkpointOf(1), checkpointOf(2)], account: uuid(6) }])
   })
 
-  it('verifies the timestamps too, and counts them, if their authority is named', async () => {
+  it('also verifies and counts the timestamps if their authority is given', async () => {
     const server = serverOf({})
     const { code, stderr } = await cli.run(['admin', 'verify', '--tsa-ca', 'ca.pem'], server)
     expect({ code, stderr }).toEqual({
@@ -102,7 +102,7 @@ describe('admin checkpoint', () => {
   const take = (file: string, server: ReturnType<typeof serverOf>) =>
     cli.run(['admin', 'checkpoint', '--file', file, '--json'], server)
 
-  it('makes a file that its owner alone can read, and adds to it what is new', async () => {
+  it('creates a file that only its owner can read, and appends new checkpoints', async () => {
     const file = newFile()
     const first = await take(file, serverOf({ checkpoints: [checkpointOf(1)] }))
     expect(jsonOf(first)).toMatchObject([{ account_id: uuid(6), tree_size: 1, result: 'kept' }])
@@ -116,7 +116,7 @@ describe('admin checkpoint', () => {
     expect(readFileSync(file, 'utf8')).toBe(checkpointOf(1) + checkpointOf(2))
   })
 
-  it('when the log does not agree with the file, leaves it unchanged, says why, and ends with 5', async () => {
+  it('when the log does not agree with the file, leaves it unchanged, says why, and exits with 5', async () => {
     const file = newFile()
     writeFileSync(file, checkpointOf(1))
     const ran = await take(file, serverOf({ findings: [finding], checkpoints: [checkpointOf(2)] }))
@@ -124,7 +124,7 @@ describe('admin checkpoint', () => {
     expect(readFileSync(file, 'utf8')).toBe(checkpointOf(1))
   })
 
-  it('loses nothing that another command has kept in the meantime', async () => {
+  it('keeps checkpoints that another command has added meanwhile', async () => {
     const file = newFile()
     const server = serverOf({ checkpoints: [checkpointOf(2)] })
     const loadServer = async () => {

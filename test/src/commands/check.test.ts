@@ -83,7 +83,7 @@ describe('check', () => {
       no('no_record', { allowed: null, record: null, notice: null, witnessed: null }),
       `unknown: there is no record of ${subject} on this site\n`,
     ],
-  ])('ends with %i and says why in a sentence', async (code, answer, sentence) => {
+  ])('exits with %i and states the reason in a sentence', async (code, answer, sentence) => {
     cli.instance.use(answers('get', path, answer))
     const ran = await check('--json')
     expect(ran.code).toBe(code)
@@ -107,7 +107,7 @@ describe('check', () => {
       record,
       `no answer of ${subject} for marketing was witnessed here: imported ones do not count`,
     ],
-  ])('with --only-witnessed, says of %s that imported answers do not count', async (reason, found, sentence) => {
+  ])('with --only-witnessed, says for %s that imported answers do not count', async (reason, found, sentence) => {
     cli.instance.use(answers('get', path, no(reason, { allowed: null, record: found, witnessed: found && true })))
     expectExit(await check('--only-witnessed'), 3, `unknown: ${sentence}`)
   })
@@ -133,14 +133,14 @@ describe('check', () => {
     expectExit(await check(), 0, sentence)
   })
 
-  it('adds the columns of an import after those that were there before', async () => {
+  it('adds the columns of an import after the existing ones', async () => {
     cli.instance.use(answers('get', path, { ...yes, ...told }))
     const { stdout } = await check('-o', 'tsv', '--header')
     expect(stdout.split('\n')[0]?.split('\t').slice(-4)).toEqual(['renewal', 'origin', 'given_at', 'witnessed'])
     expect(stdout.split('\n')[1]).toMatch(/\t\{"system":"acme",.*\}\t2020-05-01T10:00:00.000Z\tfalse$/)
   })
 
-  it('with --only-witnessed, rejects the answer of an instance that does not support it', async () => {
+  it('with --only-witnessed, rejects the response of an instance that does not support it', async () => {
     cli.instance.use(answers('get', path, yes))
     expect((await check('--only-witnessed')).code).toBe(0)
     expect(cli.sent()[0]?.query).toMatchObject({ only_witnessed: 'true' })
@@ -182,7 +182,7 @@ describe('check', () => {
     [['check', '', '--purpose', 'marketing'], 2],
     [['check', subject, 'other', '--purpose', 'marketing'], 2],
     [['check', subject, '--purpose', 'marketing', '--at', '2999-01-01'], 2],
-  ])('%j is rejected before any request', async (args, code) => {
+  ])('rejects %j before any request', async (args, code) => {
     expect((await cli.run(args as string[])).code).toBe(code)
     expect(cli.instance.requests).toEqual([])
   })
@@ -216,7 +216,7 @@ describe('check', () => {
     expect(stdout).toBe('')
   })
 
-  it('when the instance has only the six routes, ends with 2 (not_offered) and asks for nothing else', async () => {
+  it('when the instance has only the six routes, exits with 2 (not_offered) without another request', async () => {
     cli.instance.use(http.get('*/api/v1/*', () => fails(404, 'not_found')))
     expectExit(await check('--json'), 2, { code: 'not_offered' })
     expect(cli.sent().map(sent => sent.path)).toEqual(['/api/v1/subjects/check', '/api/v1/openapi.json'])

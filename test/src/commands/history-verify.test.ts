@@ -15,7 +15,7 @@ const cli = useCli()
 const path = `${byId}/history`
 const good = historyOf('created', 'updated', 'deleted')
 
-it('says that a history verifies, with its number of entries', async () => {
+it('reports that a history verifies, with its number of entries', async () => {
   cli.instance.use(answers('get', path, { data: good }))
   const { code, stdout, stderr } = await cli.run(['history', id.toUpperCase(), '--verify', '--json'])
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
@@ -24,7 +24,7 @@ it('says that a history verifies, with its number of entries', async () => {
   ])
 })
 
-it('ends with 5 where one of several does not, and -q prints which', async () => {
+it('exits with 5 when one of several does not verify, and -q prints which', async () => {
   const forged = good.map(each => ({ ...each, accepted: true }))
   const other = id.replace(/.$/, '2')
   cli.instance.use(http.get(path, ({ params }) => HttpResponse.json({ data: params['id'] === id ? good : forged })))
@@ -39,7 +39,7 @@ it('ends with 5 where one of several does not, and -q prints which', async () =>
   })
 })
 
-it('when the instance has only the specification’s fields, says that it has no chain and ends with 5', async () => {
+it('when the instance has only the specification’s fields, says that it has no chain and exits with 5', async () => {
   cli.instance.use(answers('get', path, { data: [entry(), entry()] }))
   const { code, stdout } = await cli.run(['history', '7', '--verify', '-o', 'ndjson'])
   expect(code).toBe(5)
@@ -49,7 +49,7 @@ it('when the instance has only the specification’s fields, says that it has no
   })
 })
 
-it('when a record does not exist, ends with 3, or with 8 if another one verifies', async () => {
+it('when a record does not exist, exits with 3, or with 8 if another one verifies', async () => {
   cli.instance.use(
     http.get(path, ({ params }) => (params['id'] === id ? HttpResponse.json({ data: good }) : fails(404, 'not_found'))),
   )
@@ -125,14 +125,14 @@ describe('with --checkpoint', () => {
       [checkpointOf(1), checkpointOf(4, { created_at: good[2]?.created_at }), checkpointOf(9, { account_id: uuid(7) })],
       { detail: 'versions above 2 are not proved by the checkpoint' },
     ],
-  ])('says that a history is in the log under %s', async (_, kept, expected) => {
+  ])('reports that a history is in the log under %s', async (_, kept, expected) => {
     instanceOf(12)
     expect(await verify(...kept)).toMatchObject({ code: 0, result: 'ok', ...expected })
   })
 
   const minutesAfterRecord = (minutes: number) => ({ created_at: new Date(start + minutes * 60_000).toISOString() })
 
-  it('neither vouches for a record that is newer than the checkpoint, nor fails', async () => {
+  it('when a record is newer than the checkpoint, neither confirms it nor fails', async () => {
     instanceOf(12)
     for (const { created_at } of [minutesAfterRecord(-600), minutesAfterRecord(-0.001)])
       expect(await verify(checkpointOf(2, { created_at }))).toEqual({
@@ -151,7 +151,7 @@ describe('with --checkpoint', () => {
   })
 
   it.each([0, 0.02, 10])(
-    'does not call a record newer that may be %d minutes older than the checkpoint',
+    'does not report a record as newer if it may be %d minutes older than the checkpoint',
     async minutes => {
       instanceOf(12)
       const { created_at } = minutesAfterRecord(minutes)
@@ -162,13 +162,16 @@ describe('with --checkpoint', () => {
     },
   )
 
-  it.each([-600, 10])('fails if a record of a new checkpoint was changed (%i minutes after it)', async minutes => {
-    instanceOf(12)
-    cli.instance.use(answers('get', path, { data: good.map(each => ({ ...each, accepted: true })) }))
-    expect(await verify(checkpointOf(2, minutesAfterRecord(minutes)))).toMatchObject({ code: 5, basis: null })
-  })
+  it.each([-600, 10])(
+    'fails if a record covered by a new checkpoint was changed (%i minutes after it)',
+    async minutes => {
+      instanceOf(12)
+      cli.instance.use(answers('get', path, { data: good.map(each => ({ ...each, accepted: true })) }))
+      expect(await verify(checkpointOf(2, minutesAfterRecord(minutes)))).toMatchObject({ code: 5, basis: null })
+    },
+  )
 
-  it('does not take a record that is missing from the log for a new one: an id has the time of its record', async () => {
+  it('does not mistake a record that is missing from the log for a new one', async () => {
     instanceOf(12)
     const detail = expect.stringMatching(/^version 1 is dated 2026-01-31T09:30:00.000Z, before the checkpoint of 2026-/)
     for (const each of [checkpointOf(2), checkpointOf(2, minutesAfterRecord(11))])
@@ -181,7 +184,7 @@ describe('with --checkpoint', () => {
     })
   })
 
-  it('does not judge versions dated before a checkpoint that may be one of several of a run', async () => {
+  it('does not judge versions dated before a checkpoint that may be one of several in a run', async () => {
     const leaves = [...hashes.slice(0, 3), ...Array.from({ length: 2000 }, () => Buffer.alloc(32)), ...hashes.slice(3)]
     const [kept, complete, newest] = [
       [2000, 0],
@@ -228,12 +231,12 @@ describe('with --checkpoint', () => {
       /the checkpoint that was kept names the key .+, which is unknown/,
     ],
     ['never signed it so', {}, checkpointOf(5).replace('"tree_size": 5', '"tree_size": 4'), /is not what was signed/],
-  ])('refuses the history of a log that %s', async (_, { size = 12, ...answers }, kept, why) => {
+  ])('rejects the history of a log that %s', async (_, { size = 12, ...answers }, kept, why) => {
     instanceOf(size, answers)
     expect(await verify(kept)).toMatchObject({ code: 5, result: 'not_valid', detail: expect.stringMatching(why) })
   })
 
-  it('needs a checkpoint of the account in the file, --verify, and an instance that has a log', async () => {
+  it('requires a checkpoint of the account in the file, --verify, and an instance that has a log', async () => {
     instanceOf(12)
     expectExit(await verify(checkpointOf(5, { account_id: uuid(7) })), 5, account)
     expect(await cli.run(['history', id, '--checkpoint', 'x'])).toMatchObject({ code: 2 })

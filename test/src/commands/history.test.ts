@@ -14,7 +14,7 @@ const withoutChain = {
 }
 const entries = [entry({ id: uuid(21) }), entry({ id: uuid(22), accepted: false })]
 
-it('shows the entries in the order of the instance, deleted records’ too', async () => {
+it('shows the entries in the order of the instance, including those of deleted records', async () => {
   cli.instance.use(http.get(path, () => HttpResponse.json({ data: entries })))
   const { code, stdout, stderr } = await cli.run(['history', '7', '-o', 'ndjson'])
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
@@ -74,14 +74,14 @@ it('when a record was imported, shows when each answer was given and recorded', 
   expect((await cli.run(['history', '7'], { ...screen, columns: 110 })).stdout).not.toContain('GIVEN_AT')
 })
 
-it('on a terminal shows the preferences of a purged record as purged', async () => {
+it('on a terminal, shows the preferences of a purged record as purged', async () => {
   const data = ['created', 'deleted', 'purged'].map((action, index) => entry({ id: uuid(40 + index), action }))
   cli.instance.use(http.get(path, () => HttpResponse.json({ data })))
   const { stdout } = await cli.run(['history', '7', '--color', 'never'], { ...screen, columns: 80 })
   for (const line of stdout.trimEnd().split('\n').slice(1)) expect(line).toMatch(/ (yes|no) +purged /)
 })
 
-it('on a terminal of several records begins with the record', async () => {
+it('on a terminal, starts each of several histories with its record', async () => {
   cli.instance.use(http.get(path, () => HttpResponse.json({ data: entries })))
   const { stdout } = await cli.run(['history', '7', '8'], { ...screen, columns: 80 })
   expect(stdout).toMatch(/^(.\[1m)?CONSENT_ID/)

@@ -45,7 +45,7 @@ describe('extent of a list', () => {
     expect(cli.sent()).toHaveLength(1)
   })
 
-  it('--all goes to the end on a terminal too, and counts', async () => {
+  it('--all reads to the end on a terminal too, and counts', async () => {
     cli.instance.use(listOf(120))
     const { stdout, stderr } = await cli.run(['list', '--all'], { ...screen, columns: 200 })
     expect(stdout.trimEnd().split('\n')).toHaveLength(1 + 120)
@@ -74,7 +74,7 @@ describe('extent of a list', () => {
     expect(stderr).toBe('')
   })
 
-  it('--max-requests ends early and says so', async () => {
+  it('--max-requests stops early and says so', async () => {
     cli.instance.use(listOf(1000))
     const { code, stdout, stderr } = await cli.run(['list', '--max-requests', '2', '-o', 'ndjson'])
     expect(code).toBe(0)
@@ -95,7 +95,7 @@ describe('the command that continues', () => {
     expect(resumption(again.stderr)).toEqual(['list', '--limit', '50', '--cursor', 'after-200'])
   })
 
-  it('has the same filters', async () => {
+  it('keeps the filters', async () => {
     cli.instance.use(listOf(300))
     const { stderr } = await cli.run(['list', '--limit', '10', '--from', '7d', '--to', '1h'])
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 60_000 })
@@ -104,7 +104,7 @@ describe('the command that continues', () => {
     expect(second?.query).toEqual({ ...first?.query, cursor: 'after-10' })
   })
 
-  it('asks the same instance later', async () => {
+  it('uses the same instance', async () => {
     cli.instance.use(listOf(300))
     const env = { CONSENTCTL_BASE_URL: undefined }
     const { stderr } = await cli.run(['--base-url', cli.instance.url, 'list', '--limit', '1'], { env })
@@ -124,7 +124,7 @@ describe('a failure', () => {
     [429, 'quota_exceeded', 6],
     [401, 'unauthorized', 4],
     [400, 'invalid_request', 5],
-  ])('in the middle (%i %s), keeps what was printed and shows how to continue', async (status, error, exit) => {
+  ])('midway (%i %s), keeps the printed records and prints the command that continues', async (status, error, exit) => {
     cli.instance.use(failing(status, error), listOf(500))
     const { code, stdout, stderr } = await cli.run(['list', '-o', 'ndjson', '--subject', 'x'])
     expect(code).toBe(exit)
@@ -137,7 +137,7 @@ describe('a failure', () => {
   })
 
   it.each([[['-o', 'json']], [['-o', 'ndjson']], [['-o', 'tsv', '--header']], [['-o', 'table']], [['-q']]])(
-    'at the first request, prints nothing on stdout: %j',
+    'on the first request, prints nothing on stdout: %j',
     async flags => {
       cli.instance.use(http.get(consentsPath, () => fails(401, 'unauthorized')))
       expect(await cli.run(['list', ...flags])).toMatchObject({ code: 4, stdout: '' })

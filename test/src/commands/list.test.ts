@@ -39,13 +39,13 @@ describe('imported records', () => {
     ['list', '--witnessed', '--count'],
     ['list', '--expired'],
     ['update', '--where', 'imported', '--refused', '--yes'],
-  ])('when the instance lacks the filter, %s %s ends with not_offered and lists nothing', async (...args) => {
+  ])('when the instance lacks the filter, %s %s exits with not_offered and lists nothing', async (...args) => {
     cli.instance.use(knowing(), records)
     expectNoStdout(await cli.run([...args, '-o', 'ndjson']), 2, { code: 'not_offered' })
     expect(cli.sent()).toHaveLength(1)
   })
 
-  it('have the columns of others, then those of their origin', async () => {
+  it('have the columns of other records, then those of their origin', async () => {
     cli.instance.use(document, records)
     const { stdout } = await cli.run(['list', '--imported', '-o', 'tsv', '--header'])
     const [header = '', row = ''] = stdout.split('\n')
@@ -77,7 +77,7 @@ describe('imported records', () => {
 })
 
 describe('the query', () => {
-  it('has every filter', async () => {
+  it('sends every filter', async () => {
     const values = { site, text: 'a b+c&d=é', from: '2026-01-31T09:30:00.5+02:00', to: '2026-03-01T00:00:00Z' }
     const given = filters.map(({ name, kind, flag }) =>
       kind === 'boolean'
@@ -132,7 +132,7 @@ describe('the query', () => {
     ['2026-01-31T09:30Z', '2026-01-31T09:30:00.000Z', '2026-01-31T09:30:59.999Z'],
     ['2026-01-31 09:30:07Z', '2026-01-31T09:30:07.000Z', '2026-01-31T09:30:07.999Z'],
     ['2026-01-31T09:30:07Z', '2026-01-31T09:30:07Z', '2026-01-31T09:30:07Z'],
-  ])('accepts a time as a table prints it, with its whole second: %s', async (time, from, to) => {
+  ])('accepts a time as printed in a table, including its whole second: %s', async (time, from, to) => {
     expect(await queryOf(['--from', time, '--to', time])).toMatchObject({ from, to })
   })
 
@@ -177,12 +177,12 @@ describe('an empty list', () => {
     [['-o', 'ndjson'], ''],
     [['-o', 'tsv'], ''],
     [['-q'], ''],
-  ])('ends with 0: %j', async (flags, stdout) => {
+  ])('exits with 0: %j', async (flags, stdout) => {
     cli.instance.use(empty)
     expect(await cli.run(['list', ...flags])).toEqual({ code: 0, stdout, stderr: '' })
   })
 
-  it('is counted on a terminal', async () => {
+  it('reports the count on a terminal', async () => {
     cli.instance.use(empty)
     expect(await cli.run(['list'], screen)).toEqual({ code: 0, stdout: '', stderr: '0 records\n' })
   })

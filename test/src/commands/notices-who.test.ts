@@ -43,7 +43,7 @@ describe('notices who', () => {
     )
   })
 
-  it('is a table on a terminal, CSV by choice, and empty if there are no persons', async () => {
+  it('prints a table on a terminal, CSV on request, and nothing if there are no persons', async () => {
     cli.instance.use(pagesOf(1))
     const shown = await cli.run(['notices', 'who', '--version=1', '--site', site], screen)
     expect(shown.stdout).toMatch(/SUBJECT_ID +STATED/)
@@ -55,7 +55,7 @@ describe('notices who', () => {
     expect(await who('--site', site, '--json')).toMatchObject({ code: 0, stdout: '[]\n' })
   })
 
-  it('prints the command that continues a list that an error ended', async () => {
+  it('prints the command that continues a list that an error interrupted', async () => {
     cli.instance.use(
       http.get(path, ({ request }) => (request.url.includes('cursor') ? fails(429, 'quota_exceeded') : undefined)),
       pagesOf(2, 2),
@@ -66,7 +66,7 @@ describe('notices who', () => {
     expect(words(String(hint))).toEqual(expect.arrayContaining(['notices', 'who', '--version', '1', '--cursor']))
   })
 
-  it('when a cursor leads to itself, ends with 5', async () => {
+  it('when a cursor repeats itself, exits with 5', async () => {
     cli.instance.use(answers('get', path, { data: [], limit: 100, next_cursor: 'x' }))
     expect((await who('--site', site)).code).toBe(5)
   })
@@ -76,12 +76,12 @@ describe('notices who', () => {
     ['notices', 'who', '--version', '0', '--site', site],
     ['notices', 'who', '--version', '1', '--version', '2', '--site', site],
     ['notices', 'who', '--version', '1'],
-  ])('%s %s %s %s %s %s: ends with 2 before any request', async (...args) => {
+  ])('%s %s %s %s %s %s: exits with 2 before any request', async (...args) => {
     expect((await cli.run(args.filter(word => word !== undefined))).code).toBe(2)
     expect(cli.instance.requests).toEqual([])
   })
 
-  it('leaves --version to the program in all other commands', async () => {
+  it('does not change the meaning of --version in other commands', async () => {
     for (const args of [
       ['--version'],
       ['-V'],
@@ -92,7 +92,7 @@ describe('notices who', () => {
       expect(await cli.run(args), args.join(' ')).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+/) })
   })
 
-  it('when the instance lacks it, ends with 2 (not_offered)', async () => {
+  it('when the instance lacks it, exits with 2 (not_offered)', async () => {
     cli.instance.use(http.get('*/api/v1/*', () => fails(404, 'not_found')))
     expectExit(await who('--site', site, '--json'), 2, { code: 'not_offered' })
   })

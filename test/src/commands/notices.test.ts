@@ -49,7 +49,7 @@ describe('notices', () => {
     [['show', '1', '--site', site]],
     [['diff', '1', '2', '--site', site]],
     [['publish', '--file', text, '--yes', '--site', site]],
-  ])('when the instance has only the six routes, %j ends with 2 (not_offered)', async args => {
+  ])('when the instance has only the six routes, %j exits with 2 (not_offered)', async args => {
     cli.instance.use(http.all('*/api/v1/*', () => fails(404, 'not_found')))
     const { code, stdout, stderr } = await cli.run(['notices', ...args], { env: { CONSENTCTL_ERROR_FORMAT: 'json' } })
     expect({ code, stdout, error: machineError(stderr)['code'] }).toEqual({ code: 2, stdout: '', error: 'not_offered' })
@@ -62,7 +62,7 @@ describe('notices', () => {
     expect(await cli.run(show)).toMatchObject({ code: 0, stdout: 'Hallo' })
   })
 
-  it('show › takes the version that was in effect at a time', async () => {
+  it('show › selects the version in effect at a time', async () => {
     cli.instance.use(listing(), downloading('Hallo'))
     const at = (time: string) => cli.run(['notices', 'show', '--site', site, '--at', time])
     expect(await at('2026-02-01T09:30:00Z')).toMatchObject({ code: 0, stdout: 'Hallo' })
@@ -100,7 +100,7 @@ describe('notices', () => {
     [[], 'P1Y', /valid for P1Y, as in version 1/],
     [['--valid-for', 'P2Y'], 'P2Y', /valid_for: P2Y \(was P1Y\)/],
     [['--valid-for', 'none'], null, /valid_for: null \(was P1Y\)/],
-  ])('publish › with %j keeps the validity of the version before, or changes it', async (flags, expected, told) => {
+  ])('publish › with %j keeps the validity of the previous version, or changes it', async (flags, expected, told) => {
     writeFileSync(join(folder, 'new.de.md'), 'Hallo!')
     const before = { ...notice('text/markdown'), valid_for: 'P1Y' }
     cli.instance.use(
@@ -138,7 +138,7 @@ describe('notices', () => {
       /nothing to publish\nnew records of Shop still have policy version 2: run the same command again at 2999-01-01/,
     ],
   ])(
-    'publish › says which version new records have if the same notice %s',
+    'publish › reports the version of new records if the same notice %s',
     async (_name, publications, version, effective_from, sentence) => {
       const published = { ...notice('text/markdown'), policy_version: 3, effective_from }
       let present = publications > 0 ? 2 : version
@@ -158,7 +158,7 @@ describe('notices', () => {
     },
   )
 
-  it('publish › hints at what it takes: no --confirm, and a key that may publish', async () => {
+  it('publish › suggests --yes without --confirm, and reports a key that may not publish', async () => {
     const publish = ['notices', 'publish', '--site', site, '--file', text]
     const { stderr } = await cli.run(publish)
     expect(stderr).toContain('use --yes')

@@ -25,7 +25,7 @@ function setup(found = accounts) {
 }
 
 describe('admin purge', () => {
-  it('purges every account and prints what was done in each', async () => {
+  it('purges every account and prints the results for each', async () => {
     const { purge, command, done } = setup()
     const { code, stdout, stderr } = await command(['--yes', '--older-than', '7', '--data-dir', '/d'])
     expect({ code, stdout }).toEqual({ code: 0, stdout: `${uuid(1)}\t1\t3\n${uuid(2)}\t0\t2\n` })
@@ -35,7 +35,7 @@ describe('admin purge', () => {
     expect(done).toHaveLength(2)
   })
 
-  it('without --older-than, leaves the days to the server', async () => {
+  it('without --older-than, uses the server’s default', async () => {
     const { purge, command } = setup()
     await command(['--yes'])
     expect(purge.mock.calls[0]?.[1].olderThan).toBeUndefined()
@@ -62,7 +62,7 @@ describe('admin purge', () => {
     expect({ code, stdout, done }).toEqual({ code: 9, stdout: '', done: [] })
   })
 
-  it('when the number is not that of --confirm, does nothing', async () => {
+  it('when the number differs from --confirm, does nothing', async () => {
     const { command, done } = setup()
     const { code, stderr } = await command(['--confirm', '5'])
     expect({ code, done }).toEqual({ code: 10, done: [] })
@@ -74,13 +74,13 @@ describe('admin purge', () => {
     [[], 'cannot prompt'],
     [['--yes', '--older-than', '-1'], '--older-than'],
     [['--yes', '--older-than', 'a week'], '--older-than must be a whole number of days'],
-  ])('refuses %j before the database is opened', async (args, said) => {
+  ])('rejects %j before the database is opened', async (args, said) => {
     const { command, loadServer } = setup()
     expectExit(await command(args), 2, said)
     expect(loadServer).not.toHaveBeenCalled()
   })
 
-  it('names the records that are left because their history does not verify, and ends with 8', async () => {
+  it('names the records that it skips because their histories do not verify, and exits with 8', async () => {
     const purge = async function* (_: DatabaseOptions, { approve, onUnverified }: PurgeOrder) {
       await approve(accounts, 6)
       const finding = { version: null, problem: 'lost', detail: 'its history is missing' } as const
@@ -96,7 +96,7 @@ describe('admin purge', () => {
     )
   })
 
-  it('when there is nothing to purge, does not ask', async () => {
+  it('when there is nothing to purge, does not prompt', async () => {
     const { command } = setup([])
     expectExit(await command([], { tty: terminal, stdin: '' }), 0, 'purged 0 records')
   })

@@ -29,7 +29,7 @@ describe('receipt', () => {
     expect(cli.sent()).toEqual([{ method: 'GET', path: `/api/v1/consents/${id}/receipt`, query: {}, body: undefined }])
   })
 
-  it('writes it into a new file that only its owner can read, and never over another one', async () => {
+  it('writes the receipt to a new file that only its owner can read, and never overwrites a file', async () => {
     answering(text)
     const file = join(folder.path, 'receipt.json')
     const ran = await cli.run(['receipt', id, '--out', file])
@@ -49,21 +49,21 @@ describe('receipt', () => {
     ['is of another record', signedReceipt({ record_id: uuid(2) })],
     ['is another document', signDocument({ type: 'checkpoint', version: 1, key_id: 'x'.repeat(43) }, newSigningKey())],
     ['is empty', ''],
-  ])('rejects a response that %s, and prints nothing of it', async (_what, body) => {
+  ])('rejects a response that %s, and prints nothing from it', async (_what, body) => {
     answering(body)
     const ran = await cli.run(['receipt', id])
     expectNoStdout(ran, 2, /is not a receipt|is not JSON/)
     expect(ran.stderr).not.toMatch(acting)
   })
 
-  it('reports a response that is not the service’s as unexpected_answer', async () => {
+  it('reports a response from other software as unexpected_answer', async () => {
     answering('<h1>sign in</h1>', 'text/html')
     expectExit(await cli.run(['receipt', id, '-o', 'json']), 2, { code: 'unexpected_answer' })
   })
 })
 
-describe('an instance that answers with 404', () => {
-  it('when it has receipts, the record does not exist', async () => {
+describe('receipt › 404', () => {
+  it('when the instance issues receipts, reports a missing record', async () => {
     describing('/api/v1/consents/{id}/receipt')
     cli.instance.use(http.get(`${byId}/receipt`, () => fails(404, 'not_found')))
     const ran = await cli.run(['receipt', id])
@@ -73,7 +73,7 @@ describe('an instance that answers with 404', () => {
   it.each<[what: string, describe: () => void]>([
     ['has other routes alone', () => describing('/api/v1/consents/{id}')],
     ['has no description', () => cli.instance.use(http.get('*/openapi.json', () => fails(404, 'not_found')))],
-  ])('when it %s, says that it issues no receipts', async (_what, describe) => {
+  ])('when it %s, says that the instance does not issue receipts', async (_what, describe) => {
     describe()
     for (const answer of [fails(404, 'not_found'), new HttpResponse('<h1>Nothing</h1>', { status: 404 })]) {
       cli.instance.use(http.get(`${byId}/receipt`, () => answer.clone() as HttpResponse<string>))

@@ -3,7 +3,7 @@ import { answers, expectExit, expectNoStdout, useCli, uuid } from '../support.ts
 
 const cli = useCli()
 
-describe('with an instance that has only the routes of the specification', () => {
+describe('requests with an instance that has only the routes of the specification', () => {
   it.each([
     ['requests', 'list'],
     ['requests', 'next'],
@@ -16,7 +16,7 @@ describe('with an instance that has only the routes of the specification', () =>
     ['subject', 'find', '--request', 'DSR-7'],
     ['subject', 'export', '--request', 'DSR-7', '--out', '/nowhere/maria.json'],
     ['subject', 'erase', '--request', 'DSR-7', '--yes'],
-  ])('%s %s says that it has no register', async (...args) => {
+  ])('%s %s says that the instance has no register', async (...args) => {
     const notFound = { error: 'not_found', message: 'There is no such route.' }
     cli.instance.use(...(['get', 'post'] as const).map(method => answers(method, '*', notFound, 404)))
     const ran = await cli.run(args, { env: { CONSENTCTL_ERROR_FORMAT: 'json' } })
@@ -24,7 +24,7 @@ describe('with an instance that has only the routes of the specification', () =>
   })
 })
 
-describe('requests close, after the due day', () => {
+describe('requests close after the due day', () => {
   const nothing = { assignee: null, extension_reason: null, extended_at: null, outcome: null, outcome_reason: null }
   const at = '2026-01-31T00:00:00.000Z'
   const due = {
@@ -47,7 +47,7 @@ describe('requests close, after the due day', () => {
     expect(changes()).toEqual([])
   })
 
-  it('asks for the reason at a terminal', async () => {
+  it('prompts for the reason on a terminal', async () => {
     const { code, stderr } = await cli.run(close, { tty, stdin: 'found late\n' })
     expect([code, stderr]).toEqual([0, expect.stringContaining('DSR-7 was due on 2026-03-02')])
     expect(changes()).toMatchObject([{ body: { outcome: 'done', outcome_reason: 'found late' } }])

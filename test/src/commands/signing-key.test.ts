@@ -17,7 +17,7 @@ describe.each([
     return { change, ran }
   }
 
-  it('when it cannot prompt, changes nothing and names --yes', async () => {
+  it('when it cannot prompt, changes nothing and suggests --yes', async () => {
     const { change, ran } = setup({})
     expect(await ran).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('use --yes') })
     expect(change).not.toHaveBeenCalled()

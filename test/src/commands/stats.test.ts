@@ -62,7 +62,7 @@ describe('stats', () => {
     })
   })
 
-  it('shows a bar beside a rate, a sentence on hidden groups, and the total on a terminal', async () => {
+  it('shows a bar next to a rate, a sentence about hidden groups, and the total on a terminal', async () => {
     cli.instance.use(answers('get', path, found))
     const { stdout, stderr } = await cli.run(['stats', '--by', 'country'], { ...screen, columns: 100 })
     const lines = stripVTControlCharacters(stdout)
@@ -73,7 +73,7 @@ describe('stats', () => {
     )
     expect(lines[1]).toContain(' 75.0 % ■■■■■■■■□□')
     expect(lines[2]).toBe('')
-    expect(stderr).toContain('in all 60 records of 41 persons')
+    expect(stderr).toContain('total: 60 records of 41 persons')
     expect(stderr).toContain(
       'hidden: unknown (fewer than ten persons), and FR, because a total would reveal a small group; --exact shows all',
     )
@@ -82,13 +82,13 @@ describe('stats', () => {
   it.each([
     [true, 'hidden: fewer than ten persons; --exact shows all'],
     [false, 'hidden: fewer than ten persons counted so far; --exact shows all'],
-  ])('when complete is %s, says of a hidden total only what was counted', async (complete, sentence) => {
+  ])('when complete is %s, reports only the counted part of a hidden total', async (complete, sentence) => {
     const total = { ...found.total, hidden: 'small', records: null, persons: null }
     cli.instance.use(answers('get', path, { ...found, total, complete, as_of: null }))
     expect((await cli.run(['stats'], screen)).stderr).toContain(sentence)
   })
 
-  it('says until when records are counted', async () => {
+  it('states until when records are counted', async () => {
     cli.instance.use(answers('get', path, { ...found, complete: false, as_of: '2026-01-31T09:30:00.000Z' }))
     const { stdout, stderr } = await cli.run(['stats', '-o', 'csv'])
     expect(stdout).toContain(',,,60,41,0,30,10,2,1,0.75,,7\r\n')
@@ -100,14 +100,14 @@ describe('stats', () => {
   })
 
   it.each(['12h', '2026-01-31T00:00:00Z', '2026-02-30', 'yesterday'])(
-    '--from %s is rejected before any request',
+    'rejects --from %s before any request',
     async text => {
       expectExit(await cli.run(['stats', '--from', text]), 2, 'use 2026-01-31, 7d or 4w')
       expect(cli.instance.requests).toEqual([])
     },
   )
 
-  it('7d is the day of that instant', async () => {
+  it('7d means the day of that time', async () => {
     cli.instance.use(answers('get', path, found))
     const before = new Date(Date.now() - 7 * 86_400_000).toISOString().slice(0, 10)
     await cli.run(['stats', '--from', '7d'])
@@ -115,7 +115,7 @@ describe('stats', () => {
     expect([before, after]).toContain(cli.sent()[0]?.query?.['from'])
   })
 
-  it('when the instance lacks it, ends with 2 (not_offered)', async () => {
+  it('when the instance lacks it, exits with 2 (not_offered)', async () => {
     cli.instance.use(http.get('*/api/v1/*', () => fails(404, 'not_found')))
     cli.instance.use(answers('get', '*/api/v1/openapi.json', { openapi: '3.1.1', paths: {} }))
     const ran = await cli.run(['stats', '--json'])
@@ -124,7 +124,7 @@ describe('stats', () => {
 })
 
 describe('list --count', () => {
-  it('is one number for one request', async () => {
+  it('prints one number after one request', async () => {
     cli.instance.use(answers('get', countPath, { count: 1234 }))
     expect(await cli.run(['list', '--count', '--refused'])).toMatchObject({ code: 0, stdout: '1234\n', stderr: '' })
     expect(cli.instance.requests).toHaveLength(1)

@@ -14,7 +14,7 @@ const used = {
 }
 
 describe('with the API key', () => {
-  it('is one record, read with one request and without a password', async () => {
+  it('prints one record, with one request and no password', async () => {
     cli.instance.use(answers('get', path, used))
     expect(jsonOf(await cli.run(['usage', '--json']), 0, '')).toEqual(used)
     expect(cli.instance.requests).toMatchObject([
@@ -25,21 +25,21 @@ describe('with the API key', () => {
     )
   })
 
-  it('an e-mail that is merely remembered asks for no password', async () => {
+  it('does not prompt for a password because of a stored e-mail', async () => {
     cli.instance.use(answers('get', path, used))
     expect(await cli.run(['usage'], { env: { CONSENTCTL_EMAIL: 'maria@example.com' } })).toMatchObject({
       code: 0,
     })
   })
 
-  it('says that there is no limit', async () => {
+  it('reports that there is no limit', async () => {
     cli.instance.use(answers('get', path, { ...used, limit: null, remaining: null }))
     const { stdout, stderr } = await cli.run(['usage', '--json'])
     expect(JSON.parse(stdout)).toMatchObject({ limit: null, remaining: null })
     expect(stderr).toBe('the account has no monthly limit\n')
   })
 
-  it('shows the numbers of a quota that is used up, and ends with 0', async () => {
+  it('shows the numbers of a quota that is used up, and exits with 0', async () => {
     cli.instance.use(answers('get', path, { ...used, limit: 812, remaining: 0 }))
     const { code, stdout, stderr } = await cli.run(['usage', '--json'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: 'this month’s quota is used up, until 2026-12-01\n' })
@@ -49,7 +49,7 @@ describe('with the API key', () => {
   it.each([
     ['missing_scope', 'try: use a key with the required scope'],
     [undefined, 'try: check the scopes of the key: consentctl keys list'],
-  ])('403 with the reason %s does not say that the key is not valid', async (reason, hint) => {
+  ])('reports a 403 with the reason %s without calling the key invalid', async (reason, hint) => {
     cli.instance.use(http.get(path, () => fails(403, 'forbidden', 'the key has no scope "read"', reason)))
     const { stderr } = await cli.run(['usage'])
     expect(stderr).toContain(hint)
@@ -57,7 +57,7 @@ describe('with the API key', () => {
   })
 })
 
-it('with --email, is read with a session, which has no quota', async () => {
+it('with --email, uses a session, which has no quota', async () => {
   signedIn(cli, 'get', path, () => used)
   expect(jsonOf(await runAs(cli, ['usage', '--json']))).toEqual(used)
   expect(managed(cli)).toMatchObject([{ method: 'GET', path: '/api/v1/usage' }])

@@ -32,13 +32,13 @@ describe('a generated password', () => {
     ])
   })
 
-  it('is printed whole on a narrow terminal', async () => {
+  it('is printed in full on a narrow terminal', async () => {
     const tty = { stdout: true, stderr: true }
     const { stdout } = await setup().command(['--email', email], { tty, columns: 20 })
     expect(stdout).toContain(made)
   })
 
-  it.each(['-q', '-o id'])('when it would be lost to %s, ends with an error before any change', async flags => {
+  it.each(['-q', '-o id'])('when it would be lost to %s, exits with an error before any change', async flags => {
     const { command, loadServer } = setup()
     expect(await command(['--email', email, ...flags.split(' ')])).toMatchObject({ code: 2, stdout: '' })
     expect(loadServer).not.toHaveBeenCalled()
@@ -59,7 +59,7 @@ describe('a password on standard input', () => {
     expect(resetPassword.mock.calls[0]?.[1]).toEqual({ email, password })
   })
 
-  it('is shown nowhere', async () => {
+  it('is never printed', async () => {
     for (const format of ['table', 'tsv', 'json', 'ndjson', 'id']) {
       const args = ['--email', email, '--password-stdin', '-o', format]
       const { code, stdout, stderr } = await setup().command(args, { stdin: 'correct horse\n' })

@@ -79,12 +79,12 @@ describe('a file of several documents', () => {
     expect([code, ...found.map(({ result }) => result)]).toEqual([5, 'valid', 'not_valid'])
   })
 
-  it('is not valid as a whole if there is something else in it', async () => {
+  it('is not valid as a whole if it contains anything else', async () => {
     await expectNotValid(`${text}\n${text}`, /was changed|no signature|not JSON|not valid JSON/)
   })
 })
 
-describe('a receipt as it was signed', () => {
+describe('a receipt in its signed form', () => {
   it.each<[what: string, flags: () => string[], source: string]>([
     ['a set of keys', () => ['--keys', keys], 'consent-keys.json'],
     ['the key in PEM', () => ['--public-key', pem], 'key.pem'],
@@ -95,7 +95,7 @@ describe('a receipt as it was signed', () => {
       'consent-keys.json',
     ],
     ['the private key', () => ['--public-key', put('private.pem', privatePem(serviceKey))], 'private.pem'],
-  ])('is valid with %s, without any network', async (_what, flags, source) => {
+  ])('is valid with %s, without any network access', async (_what, flags, source) => {
     const row = await verdict(text, flags())
     expect(row).toMatchObject({
       file: join(folder.path, 'a.json'),
@@ -108,7 +108,7 @@ describe('a receipt as it was signed', () => {
     expect(schemaProblems(text)).toEqual([])
   })
 
-  it('is valid from standard input, with the keys that the instance publishes', async () => {
+  it('is valid from standard input, with the keys published by the instance', async () => {
     cli.instance.use(answers('get', keysPath, keySetOf(other, serviceKey)))
     const { code, stdout } = await cli.run(['verify', '-', '--json'], { stdin: text })
     expect(code).toBe(0)
@@ -117,7 +117,7 @@ describe('a receipt as it was signed', () => {
     expect(cli.instance.requests[0]?.headers.authorization).toBeUndefined()
   })
 
-  it('needs no API key to be verified', async () => {
+  it('can be verified without an API key', async () => {
     cli.instance.use(answers('get', keysPath, keySetOf(serviceKey)))
     const env = { CONSENTCTL_API_KEY: undefined }
     expect(await cli.run(['verify', '-'], { stdin: text, env })).toMatchObject({ code: 0, stderr: '' })
@@ -140,10 +140,10 @@ describe('several files', () => {
   })
 })
 
-describe('several files of which one cannot be read', () => {
+describe('several files, one of which cannot be read', () => {
   const missing = join(tmpdir(), 'consentctl-missing.json')
 
-  it('are all verified, and the exit code is that of the worst', async () => {
+  it('are all verified, and the exit code is the worst of them', async () => {
     const [good, bad] = [put('good.json', text), put('bad.json', text.replace('DE', 'FR'))]
     const ran = await run(['verify', good, missing, bad, '--keys', keys, '-o', 'tsv'])
     const rows = ran.stdout.trimEnd().split('\n')
@@ -159,7 +159,7 @@ it('when the instance cannot be reached, the error suggests --keys', async () =>
   expectExit(await cli.run(['verify', put('a.json', text)], { env }), 7, /^try: .*--keys/m)
 })
 
-describe('keys that are a chain', () => {
+describe('a chain of keys', () => {
   const next = signingKeyOf(Buffer.alloc(32, 7))
   const keySet = (...documents: (string | null)[]) => {
     const [statement = null, revocation = null, ...nexts] = documents
@@ -176,7 +176,7 @@ describe('keys that are a chain', () => {
   }
   const first = statementOf(serviceKey, serviceKey)
 
-  it('verify a document of a key that another has come after', async () => {
+  it('verifies a document signed by a superseded key', async () => {
     expect(await verdict(text, keySet(first))).toMatchObject({ result: 'valid', signed_by: keyId })
     const later = revocationOf(serviceKey, next, { reason: 'superseded', revoked_at: '2026-01-31T09:30:01.000Z' })
     expect(await verdict(text, keySet(first, later))).toMatchObject({ result: 'valid' })
@@ -197,7 +197,7 @@ describe('keys that are a chain', () => {
       /was revoked at 2026-01-31T09:30:00.999Z, before the time of the document/,
     ],
     ['was stolen', () => keySet(first, revocationOf(serviceKey, next)), /because it was compromised/],
-  ])('refuse a document of a key that %s', async (_, flags, why) => {
+  ])('rejects a document of a key that %s', async (_, flags, why) => {
     await expectNotValid(text, why, flags())
   })
 })
@@ -230,7 +230,7 @@ describe('a receipt whose record is in the log', () => {
     return signedReceipt({ chain_head: head, inclusion })
   }
 
-  it('is valid, and says when the log did not have it and when it did', async () => {
+  it('is valid, and states when the log did not have it and when it did', async () => {
     const row = await verdict(receipt(checkpoint()))
     expect(row.detail).toMatch(
       /; its last event is dated 2026-01-31T09:30:00.000Z; not in the log at 2026-01-31T09:00:00.000Z, in it at 2026-01-31T09:30:00.500Z$/,
@@ -289,7 +289,7 @@ describe('a receipt whose record is in the log', () => {
       return { code, ...JSON.parse(stdout) }
     }
 
-    it('says that the log only grew since the checkpoint of the receipt, or since the file', async () => {
+    it('reports that the log only grew since the checkpoint of the receipt, or since the file', async () => {
       const since = '; the log only grew since, to that of 2026-01-31T09:30:00.500Z'
       for (const document of [receipt(checkpoint()), checkpoint(), earlier()])
         expect(await live(checkpoint(), document)).toMatchObject({ code: 0, detail: expect.stringContaining(since) })
@@ -345,7 +345,7 @@ describe('a receipt whose record is in the log', () => {
         checkpoint({ account_id: uuid(7) }),
         /is of the account .+, and the log that was asked/,
       ],
-    ])('refuses it if the log %s', async (_, newest, why) => {
+    ])('rejects a receipt if the log %s', async (_, newest, why) => {
       expect(await live(newest)).toMatchObject({ code: 5, result: 'not_valid', detail: expect.stringMatching(why) })
     })
   })
@@ -374,8 +374,8 @@ it('a receipt of an imported record is valid, with the source of its answers', a
   expect(detail).toContain(`as told by "acme", imported on ${imported.imported_at}, file SHA-256 ${digest}`)
 })
 
-describe('what is not valid', () => {
-  it.each([0, 1, 2, 3])('when any one byte is changed: part %i of 4', async part => {
+describe('invalid documents', () => {
+  it.each([0, 1, 2, 3])('rejects any one changed byte: part %i of 4', async part => {
     const bytes = Buffer.from(text)
     const files: string[] = []
     for (let index = part; index < bytes.length; index += 4) {
@@ -404,14 +404,14 @@ describe('what is not valid', () => {
       /names the key x{43}, which is unknown: it is none of those from .*consent-keys\.json/,
     ],
     [
-      'the signature of another one',
+      'the signature of another document',
       () => text.replace(/"signature".*\n/, /"signature".*\n/.exec(signedReceipt({ country: 'FR' }))?.[0] ?? ''),
       /was changed/,
     ],
     ['a version of the future', () => signedReceipt({ version: 2 }), /version 2, and .* version 1: a newer one/],
-    ['no version that there is', () => signedReceipt({ version: 0.5 }), /version 0\.5, which does not exist/],
+    ['a version that does not exist', () => signedReceipt({ version: 0.5 }), /version 0\.5, which does not exist/],
     ['an unknown type', () => signedReceipt({ type: 'gift\u202ecard' }), /of the type gift.*card, which this/],
-    ['a name of every object as its type', () => signedReceipt({ type: 'constructor' }), /does not know/],
+    ['a name of Object.prototype as its type', () => signedReceipt({ type: 'constructor' }), /does not know/],
     [
       'a key given twice',
       () => text.replace('\n  "country"', '\n  "region": null,\n  "country"'),
@@ -420,21 +420,21 @@ describe('what is not valid', () => {
     ['CRLF', () => text.replaceAll('\n', '\r\n'), /^line ends were changed to CRLF/],
     ['a byte order mark', () => `\ufeff${text}`, /begins with a byte order mark/],
     ['UTF-16', () => Buffer.from(`\ufeff${text}`, 'utf16le'), /UTF-16/],
-    ['no last line end', () => text.trimEnd(), /its end is missing/],
-    ['an empty line more', () => `${text}\n`, /no signature as its last line/],
+    ['a missing final newline', () => text.trimEnd(), /its end is missing/],
+    ['an extra empty line', () => `${text}\n`, /no signature as its last line/],
     [
-      'what its type does not have, though it is signed',
+      'a field that its type does not have, though it is signed',
       () => signedReceipt({ consent_status: 'yes' }),
       /is signed, but not as its type says \(consent_status: /,
     ],
     [
-      'other words of an import than its fields, though it is signed',
+      'a statement of the import that differs from its fields, though it is signed',
       () =>
         importedReceipt({ statement: `as told by "eve", imported on ${imported.imported_at}, file SHA-256 ${digest}` }),
       /contradicts itself on the import/,
     ],
     [
-      'another time of an import than its events, though it is signed',
+      'an import time that differs from its events, though it is signed',
       () => importedReceipt({ imported_at: '2026-01-31T09:30:00.001Z' }),
       /contradicts itself on the import/,
     ],
@@ -449,27 +449,27 @@ describe('what is not valid', () => {
       /contradicts itself on the import/,
     ],
     [
-      'an import after an answer that was seen, though it is signed',
+      'an import after a witnessed answer, though it is signed',
       () => importedReceipt({}, [...receiptOf().events, ...importedEvents]),
       /contradicts itself on the import/,
     ],
-    ['more than its type has, though it is signed', () => signedReceipt({ purpose: 'x' }), /not as its type says/],
-  ])('%s', async (_what, content, why) => {
+    ['an extra field, though it is signed', () => signedReceipt({ purpose: 'x' }), /not as its type says/],
+  ])('rejects %s', async (_what, content, why) => {
     await expectNotValid(content(), why)
   })
 
-  it('is shown without control characters of the terminal', async () => {
+  it('prints it without control characters', async () => {
     const file = put('a.json', signedReceipt({ type: '\u001b[31m\u202e' }))
     const { code, stdout } = await run(['verify', file, '--keys', keys, '--color', 'never'], screen)
     expect(code).toBe(5)
     expect(stdout).not.toMatch(dangerous)
   })
 
-  it('a receipt whose key is another one than the one that is given', async () => {
+  it('rejects a receipt signed by a key other than the given one', async () => {
     await expectNotValid(text, /unknown/, ['--public-key', put('other.pem', publicPem(other))])
   })
 
-  it('a document of the service that a profile signed, or one of a profile that the service signed', async () => {
+  it('rejects a service document signed by a profile, and a profile document signed by the service', async () => {
     const profile = ['--public-key', put('profile.pem', publicPem(other))]
     const service = ['--keys', put('service.json', JSON.stringify(keySetOf(serviceKey)))]
     expect(await verdict(text, [...service, ...profile])).toMatchObject({ result: 'valid' })
@@ -481,22 +481,22 @@ describe('what is not valid', () => {
   })
 })
 
-describe('keys that cannot be used', () => {
+describe('unusable keys', () => {
   const [jwk] = keySetOf(serviceKey).keys
   it.each<[what: string, content: string]>([
-    ['no JSON', 'x'],
-    ['no set of keys', '{"kid":"a"}'],
-    ['a set without a key of Ed25519', JSON.stringify({ keys: [{ kty: 'RSA' }] })],
+    ['text that is not JSON', 'x'],
+    ['JSON that is not a key set', '{"kid":"a"}'],
+    ['a set without an Ed25519 key', JSON.stringify({ keys: [{ kty: 'RSA' }] })],
     ['a key with the id of another', JSON.stringify({ keys: [{ ...jwk, kid: keyIdOf(other) }] })],
     ['a key with the PEM of another', JSON.stringify({ keys: [{ ...jwk, pem: publicPem(other) }] })],
     ['a key of another length', JSON.stringify({ keys: [{ ...jwk, x: 'AAAA' }] })],
     ['a key given twice', `{"keys":[],"keys":[]}`],
-  ])('%s', async (_what, content) => {
+  ])('rejects %s', async (_what, content) => {
     const file = put('bad-keys.json', content)
     expectNoStdout(await run(['verify', put('a.json', text), '--keys', file]), 5, file)
   })
 
-  it('no key in PEM, and files that are not there', async () => {
+  it('rejects a PEM file without a key, and missing files', async () => {
     const file = put('a.json', text)
     expect(await run(['verify', file, '--public-key', keys])).toMatchObject({ code: 5, stdout: '' })
     for (const args of [
@@ -511,7 +511,7 @@ describe('keys that cannot be used', () => {
       })
   })
 
-  it('an instance that publishes none, or is not set', async () => {
+  it('fails if the instance publishes none, or is not set', async () => {
     const file = put('a.json', text)
     cli.instance.use(answers('get', '*/api/v1/openapi.json', { paths: {} }))
     cli.instance.use(answers('get', keysPath, await fails(404, 'not_found').json(), 404))
@@ -526,7 +526,7 @@ describe('keys that cannot be used', () => {
     expect(none.stderr).toContain('--keys')
   })
 
-  it('a set with keys of other kinds, which are passed over', async () => {
+  it('ignores keys of other kinds in a set', async () => {
     const mixed = { keys: [{ kty: 'RSA', n: 'x' }, ...keySetOf(serviceKey).keys] }
     expect(await verdict(text, ['--keys', put('mixed.json', JSON.stringify(mixed))])).toMatchObject({
       result: 'valid',
@@ -534,7 +534,7 @@ describe('keys that cannot be used', () => {
   })
 })
 
-it('a folder that is not an evidence pack, or a file that is too large for one, ends with 5', async () => {
+it('a folder that is not an evidence pack, or a file that is too large for one, exits with 5', async () => {
   const path = (name: string) => join(folder.path, name)
   mkdirSync(path('home/documents'), { recursive: true })
   writeFileSync(path('home/documents/large'), '')
@@ -548,7 +548,7 @@ it('a folder that is not an evidence pack, or a file that is too large for one, 
   expect(await run()).toEqual([5, expect.stringContaining('large is larger than 64 MiB')])
 })
 
-it('a document that a stranger signed for himself proves nothing of the service', async () => {
+it('a document that a third party signed for itself proves nothing about the service', async () => {
   const stranger = newSigningKey()
   const forged = signDocument({ ...receiptOf(), key_id: keyIdOf(stranger) }, stranger)
   await expectNotValid(forged, /unknown/)

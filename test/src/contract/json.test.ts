@@ -12,7 +12,7 @@ const problem = (text: string) => {
   }
 }
 
-it('parseExactJson › parses what JSON.stringify writes, with and without spaces', () => {
+it('parseExactJson › parses the output of JSON.stringify, with and without spaces', () => {
   fc.assert(
     fc.property(fc.jsonValue({ stringUnit: 'binary', maxDepth: 5 }), fc.constantFrom(0, 2, '\t'), (value, indent) => {
       const text = JSON.stringify(value, null, indent)
@@ -22,7 +22,7 @@ it('parseExactJson › parses what JSON.stringify writes, with and without space
   )
 })
 
-it('parseExactJson › never differs from JSON.parse, and rejects all that it rejects', () => {
+it('parseExactJson › never differs from JSON.parse, and rejects everything that it rejects', () => {
   const unit = fc.constantFrom(
     '{',
     '}',
@@ -57,7 +57,7 @@ it('parseExactJson › never differs from JSON.parse, and rejects all that it re
   )
 })
 
-it('parseExactJson › rejects a repeated key in any object, also when it is escaped', () => {
+it('parseExactJson › rejects a repeated key in any object, even if it is escaped', () => {
   const key = fc.string({ unit: 'binary' })
   const escaped = (text: string) =>
     `"${[...Array(text.length).keys()].map(at => `\\u${text.charCodeAt(at).toString(16).padStart(4, '0')}`).join('')}"`
@@ -73,7 +73,7 @@ it('parseExactJson › rejects a repeated key in any object, also when it is esc
   )
 })
 
-describe('parseExactJson › rejects what JSON.parse would silently change:', () => {
+describe('parseExactJson › rejects values that JSON.parse would silently change:', () => {
   it.each([
     ['{"a":1,"a":1}', 'the key "a" twice'],
     ['{"a":{"b":1,"c":[{"d":1,"d":2}]}}', 'the key "d" twice'],

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { toNearForm } from '../../../src/contract/near-form.ts'
 import { casePairs, characters } from '../../support/case-pairs.ts'
 
-it('toNearForm › is the same for all simple case pairs of Unicode, and for what simple case folding makes the same', () => {
+it('toNearForm › is equal for all simple case pairs of Unicode, and for strings that simple case folding makes equal', () => {
   const pairs = casePairs()
   expect(pairs.filter(([one, other]) => toNearForm(one) !== toNearForm(other))).toEqual([])
   const folding = characters().filter(each => /\p{Changes_When_Casemapped}/u.test(each))
@@ -13,7 +13,7 @@ it('toNearForm › is the same for all simple case pairs of Unicode, and for wha
   }
 })
 
-it('toNearForm › is the same for all spellings of a character, in all Unicode forms, and changes nothing twice', () => {
+it('toNearForm › is equal for all spellings of a character, and idempotent', () => {
   const spellings = [
     (text: string) => text.toLowerCase(),
     (text: string) => text.toUpperCase(),
@@ -32,7 +32,7 @@ it('toNearForm › is the same for all spellings of a character, in all Unicode 
   expect(wrong).toEqual([])
 })
 
-it('toNearForm › keeps identifiers apart that differ in more, cuts what grows, and cuts no character in two', () => {
+it('toNearForm › distinguishes other differences, truncates what grows, and splits no character', () => {
   expect(new Set(['maria', 'm\u00e1ria', 'mari a', 'mari', 'mariam'].map(toNearForm)).size).toBe(5)
   expect(toNearForm('\ufdfa'.repeat(255))).toHaveLength(255)
   expect(toNearForm('\u{10428}'.repeat(255)).isWellFormed()).toBe(true)

@@ -8,7 +8,7 @@ const problem = (value: unknown) => {
 }
 const nested = (levels: number): object => (levels === 1 ? {} : { a: nested(levels - 1) })
 
-it('Preferences › keeps any small JSON object as it is', () => {
+it('Preferences › keeps any small JSON object unchanged', () => {
   const values = fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 4 }), { maxKeys: 5 })
   fc.assert(
     fc.property(values, value => {
@@ -21,21 +21,21 @@ it('Preferences › keeps any small JSON object as it is', () => {
 })
 
 describe('Preferences › limits', () => {
-  it('16 KiB of JSON as UTF-8', () => {
+  it('allows 16 KiB of JSON in UTF-8', () => {
     const room = preferenceLimits.bytes - '{"a":""}'.length
     expect(problem({ a: 'x'.repeat(room) })).toBeNull()
     expect(problem({ a: 'x'.repeat(room + 1) })).toContain('bytes')
     expect(problem({ a: '同'.repeat(room / 3 + 1) })).toContain('bytes')
   })
 
-  it('8 levels, the object itself being the first, arrays counting too', () => {
+  it('allows 8 levels, counting the object itself and arrays', () => {
     expect(problem(nested(8))).toBeNull()
     expect(problem(nested(9))).toContain('levels')
     expect(problem({ a: [[[[[[[]]]]]]] })).toBeNull()
     expect(problem({ a: [[[[[[[[]]]]]]]] })).toContain('levels')
   })
 
-  it('256 keys in all, wherever they are', () => {
+  it('allows 256 keys in total, at any depth', () => {
     const keys = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, 1]))
     expect(problem(keys(256))).toBeNull()
     expect(problem(keys(257))).toContain('keys')

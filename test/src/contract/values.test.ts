@@ -8,7 +8,7 @@ const accepts = (schema: { safeParse(value: unknown): { success: boolean } }, va
   schema.safeParse(value).success
 
 describe('contract values › parseInstant', () => {
-  it('round-trips what a Date writes, to the millisecond', () => {
+  it('round-trips the output of Date, to the millisecond', () => {
     const dates = fc.date({
       min: new Date('0001-01-01T00:00:00Z'),
       max: new Date('9999-12-31T23:59:59.999Z'),
@@ -22,7 +22,7 @@ describe('contract values › parseInstant', () => {
     )
   })
 
-  it('keeps a fraction finer than a millisecond, so that bounds can be rounded the right way', () => {
+  it('keeps fractions of a millisecond', () => {
     const whole = Date.parse('2026-01-31T09:30:00Z')
     for (const [fraction, floor] of [
       ['0001', 0],
@@ -59,7 +59,7 @@ describe('contract values › text', () => {
     },
   )
 
-  it('has the given bounds', () => {
+  it('enforces its bounds', () => {
     expect(accepts(text(1, 255), '')).toBe(false)
     expect(accepts(text(0, 255), '')).toBe(true)
     expect(accepts(text(1, 255), 'x'.repeat(255))).toBe(true)
@@ -82,12 +82,14 @@ describe('contract values › Uuid', () => {
     '01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11\n',
     '01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b1g',
     '',
-  ])('%j is none', value => expect(accepts(Uuid, value)).toBe(false))
+  ])('rejects %j', value => expect(accepts(Uuid, value)).toBe(false))
 })
 
 describe('contract values › numbers and booleans', () => {
-  it.each([1, 2_147_483_647])('%d is a policy version', value => expect(accepts(PolicyVersion, value)).toBe(true))
-  it.each([0, -1, 1.5, 2_147_483_648, Number.NaN, '1', true, null, 1n])('%s is invalid', value =>
+  it.each([1, 2_147_483_647])('accepts %d as a policy version', value =>
+    expect(accepts(PolicyVersion, value)).toBe(true),
+  )
+  it.each([0, -1, 1.5, 2_147_483_648, Number.NaN, '1', true, null, 1n])('rejects %s', value =>
     expect(accepts(PolicyVersion, value)).toBe(false),
   )
 
@@ -96,8 +98,8 @@ describe('contract values › numbers and booleans', () => {
     ['false', false],
     [true, true],
     [false, false],
-  ])('%j of a query is %s', (given, value) => expect(QueryBoolean.parse(given)).toBe(value))
-  it.each(['TRUE', '1', '', 1, null, 'yes'])('%j is not a boolean', value =>
+  ])('parses %j in a query as %s', (given, value) => expect(QueryBoolean.parse(given)).toBe(value))
+  it.each(['TRUE', '1', '', 1, null, 'yes'])('rejects %j as a boolean', value =>
     expect(accepts(QueryBoolean, value)).toBe(false),
   )
 
@@ -106,19 +108,19 @@ describe('contract values › numbers and booleans', () => {
     ['1', 1],
     ['100', 100],
     ['007', 7],
-  ])('%j is the integer %i', (given, value) => expect(queryInteger(1, 100).parse(given)).toBe(value))
+  ])('parses %j as the integer %i', (given, value) => expect(queryInteger(1, 100).parse(given)).toBe(value))
   it.each(['0', '101', '-1', '+1', '1.0', '1e1', ' 1', '', 'abc', 1.5, 0, 101, null, '99999999999'])(
-    '%j is not from 1 to 100',
+    'rejects %j, which is not from 1 to 100',
     value => expect(accepts(queryInteger(1, 100), value)).toBe(false),
   )
 })
 
 describe('contract values › bodies and queries', () => {
-  it.each(['', 'P', '30d', 'P1H', 'PT1H', 'past', 'P30D '])('%j is not an expiry', expiry =>
+  it.each(['', 'P', '30d', 'P1H', 'PT1H', 'past', 'P30D '])('rejects %j as an expiry', expiry =>
     expect(accepts(ConsentQuery, { expiry })).toBe(false),
   )
 
-  it('a range that ends before it begins is rejected; one instant is a range', () => {
+  it('rejects a range that ends before it begins; a single instant is a range', () => {
     const [early, late] = ['2026-01-31T10:00:00+02:00', '2026-01-31T09:00:00Z']
     expect(accepts(ConsentQuery, { from: early, to: late })).toBe(true)
     expect(accepts(ConsentQuery, { from: late, to: early })).toBe(false)

@@ -81,7 +81,7 @@ const found = Object.entries(shells).filter(([shell]) => spawnSync(shell, ['--ve
 if (found.length < 3)
   process.stderr.write('\n*** SKIPPED: completions in some of bash, fish and zsh, which are not all here. ***\n\n')
 
-describe.each(found)('%s completes', { timeout: 60_000 }, (shell, ask) => {
+describe.each(found)('%s completion', { timeout: 60_000 }, (shell, ask) => {
   /** Candidates of each line, by one process. */
   const complete = (...asked: string[]) => {
     const told = ask(asked.map(line => line.split(' '))).split(`${mark}\n`)
@@ -91,7 +91,7 @@ describe.each(found)('%s completes', { timeout: 60_000 }, (shell, ask) => {
     })
   }
 
-  it('commands by their beginnings, and aliases', () => {
+  it('completes commands by prefix, and aliases', () => {
     const asked = ['consentctl li', 'consentctl ', 'consentctl auth ', 'consentctl admin user p']
     expect(complete(...asked)).toEqual([
       ['list'],
@@ -101,7 +101,7 @@ describe.each(found)('%s completes', { timeout: 60_000 }, (shell, ask) => {
     ])
   })
 
-  it('the flags of the command, of an alias of it, and of the program', () => {
+  it('completes the flags of the command, of its alias, and of the program', () => {
     const lines = ['list --include', 'ls --inc', '-o json delete --ye', 'get --prof', 'get --sub']
     expect(complete(...lines.map(line => `consentctl ${line}`))).toEqual([
       ['--include-deleted'],
@@ -112,14 +112,14 @@ describe.each(found)('%s completes', { timeout: 60_000 }, (shell, ask) => {
     ])
   })
 
-  it('values from a list, after a space and after a sign', () => {
+  it('completes values from a list, after a space and after an equals sign', () => {
     const signed = shell === 'bash' ? 'consentctl list --color = ne' : 'consentctl list --color=ne'
     const [formats, colors, after] = complete('consentctl list -o ', 'consentctl list --color al', signed)
     expect([formats, colors]).toEqual([expect.arrayContaining(['table', 'ndjson']), ['always']])
     expect(after?.map(each => each?.replace('--color=', ''))).toEqual(['never'])
   })
 
-  it('profiles and sites from the local files', () => {
+  it('completes profiles and sites from local files', () => {
     const found = complete('consentctl list -p ', 'consentctl create --site site')
     expect(found.map(each => each.sort())).toEqual([
       ['blog', 'shop'],
@@ -127,7 +127,7 @@ describe.each(found)('%s completes', { timeout: 60_000 }, (shell, ask) => {
     ])
   })
 
-  it('sites by the names of the last list, settings, receipts, tickets and jobs from the local files', () => {
+  it('completes sites from the last list, and settings, receipts, tickets and jobs from local files', () => {
     const expected: [line: string, candidates: unknown][] = [
       ['list --site ', expect.arrayContaining(['site-1', 'Shop'])],
       ['list --site Sh', ['Shop']],
@@ -144,7 +144,7 @@ describe.each(found)('%s completes', { timeout: 60_000 }, (shell, ask) => {
     expect(found.map(each => each.sort())).toEqual(expected.map(([, candidates]) => candidates))
   })
 
-  it('names as they are, and evaluates none of them', () => {
+  it('completes names literally, without evaluating them', () => {
     const file = join(folder.path, '.config', 'consentctl', 'config.json')
     const before = readFileSync(file, 'utf8')
     writeFileSync(file, JSON.stringify({ profiles: { [`x$(touch ${folder.path}/evaluated)`]: {} } }))
@@ -153,7 +153,7 @@ describe.each(found)('%s completes', { timeout: 60_000 }, (shell, ask) => {
     expect(existsSync(join(folder.path, 'evaluated'))).toBe(false)
   })
 
-  it('nothing for a value that only its user knows, and takes no value for a command', () => {
+  it('suggests nothing for a free-form value, and mistakes no value for a command', () => {
     expect(complete('consentctl list --subject ', 'consentctl -p list --inc')).toEqual([[], []])
   })
 })
@@ -167,7 +167,7 @@ describe('completion install', () => {
     expect(existsSync(file())).toBe(false)
   })
 
-  it('writes the script of the shell that is used, once', async () => {
+  it('writes the script of the current shell once', async () => {
     const first = await run(['completion', 'install', '--yes'], { env: env() })
     expect(first).toEqual({ code: 0, stdout: '', stderr: `wrote ${file()}\n` })
     expect(readFileSync(file(), 'utf8')).toBe(readFileSync(`${scripts}consentctl.fish`, 'utf8'))

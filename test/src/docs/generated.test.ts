@@ -11,21 +11,21 @@ import { jsonOf } from '../support.ts'
 const root = new URL('../../../', import.meta.url)
 const generated = generate(await describeCommands(), '1.2.3')
 
-describe('what is made from the tree of commands and the contract is what is committed (npm run generate)', () => {
-  it('the completions, and no others', () => {
+describe('generated files match the command tree and the contract (npm run generate)', () => {
+  it('the completions match, and no others exist', () => {
     expect(readdirSync(new URL('completions', root)).sort()).toEqual(Object.keys(generated.completions).sort())
     for (const [name, script] of Object.entries(generated.completions))
       expect(readFileSync(new URL(`completions/${name}`, root), 'utf8')).toBe(script)
   })
 
-  it('the JSON Schemas of signed documents, and no others', () => {
+  it('the JSON Schemas of signed documents match, and no others exist', () => {
     const folder = new URL('src/contract/documents/schemas/', root)
     expect(readdirSync(folder).sort()).toEqual(Object.keys(generated.schemas).sort())
     for (const [name, schema] of Object.entries(generated.schemas))
       expect(readFileSync(new URL(name, folder), 'utf8')).toBe(schema)
   })
 
-  it('the manual’s table of commands', () => {
+  it('the manual’s table of commands matches', () => {
     const [, table] =
       /<!-- commands -->\n([\s\S]*)\n<!-- \/commands -->/.exec(
         readFileSync(new URL('src/commands/README.md', root), 'utf8'),
@@ -33,7 +33,7 @@ describe('what is made from the tree of commands and the contract is what is com
     expect(table).toBe(generated.manual)
   })
 
-  it('the manual’s table of exit codes has every code of an error', () => {
+  it('the manual’s table of exit codes lists every code of an error', () => {
     const files = readdirSync(new URL('src', root), { recursive: true, encoding: 'utf8' }).filter(name =>
       /\.ts$/.test(name),
     )
@@ -43,7 +43,7 @@ describe('what is made from the tree of commands and the contract is what is com
     expect([...own, ...Object.keys(errorStatus)].filter(code => !manual.includes(`\`${code}\``))).toEqual([])
   })
 
-  it('the snippets of the banners', () => {
+  it('the snippets of the banners match', () => {
     const page = readFileSync(new URL('server/banner/README.md', root), 'utf8')
     for (const [name, snippet] of Object.entries(generated.snippets))
       expect(page).toContain(`<!-- ${name} -->\n${snippet}<!-- /${name} -->\n`)
@@ -62,7 +62,7 @@ describe('commands', () => {
 })
 
 describe('the manual', () => {
-  it('has a page for each command and group, with every flag that its help has', async () => {
+  it('has a page for each command and group, with every flag in its help', async () => {
     for (const { path, flags } of flatten(await describeCommands())) {
       const page = generated.man[`${['consentctl', ...path.split(' ')].filter(Boolean).join('-')}.1`] ?? ''
       expect(page).toMatch(/^\.TH "CONSENTCTL/)
@@ -71,7 +71,7 @@ describe('the manual', () => {
   })
 
   const hasGroff = spawnSync('groff', ['--version']).status === 0
-  it.skipIf(!hasGroff)('is understood by groff without a warning', () => {
+  it.skipIf(!hasGroff)('is parsed by groff without a warning', () => {
     const pages = Object.values(generated.man).join('\n') // a process for each takes seconds
     const { status, stderr } = spawnSync('groff', ['-man', '-Kutf8', '-Tutf8', '-ww', '-z'], { input: pages })
     expect({ status, stderr: String(stderr) }).toEqual({ status: 0, stderr: '' })

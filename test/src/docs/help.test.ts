@@ -45,26 +45,29 @@ function summaries(group: Group): string[] {
   return Object.values(group).flatMap(each => [each.summary, ...('commands' in each ? summaries(each.commands) : [])])
 }
 
-describe('a screen of help fits 24 lines of 80 columns, with the prompt below it', () => {
-  it.each([...screens])('consentctl %s', (_, render) => {
+describe('help screens', () => {
+  it.each([...screens])('"consentctl %s" fits 24 lines of 80 columns, including the prompt', (_, render) => {
     const lines = at(screen.columns, render)
     expect(lines.length).toBeLessThanOrEqual(screen.lines)
     expect(lines.filter(line => stringWidth(line) > screen.columns)).toEqual([])
   })
 
-  it.each([40, 200])('and the same is wrapped to %i columns', columns => {
+  it.each([40, 200])('wraps the same text to %i columns', columns => {
     for (const [name, render] of screens)
       expect({ name, lines: tooWide(at(columns, render), columns) }).toEqual({ name, lines: [] })
   })
 
-  it.each(['list --help', 'config --help', 'help options', 'help output'])('consentctl %s prints it', async line => {
-    const expected = at(80, screens.get(line) ?? (() => ''))
-    expect(await shown(words(line))).toEqual(expected)
-    if (line === 'config --help') expect(await shown(['config'])).toEqual(expected)
-  })
+  it.each(['list --help', 'config --help', 'help options', 'help output'])(
+    '"consentctl %s" prints its help screen',
+    async line => {
+      const expected = at(80, screens.get(line) ?? (() => ''))
+      expect(await shown(words(line))).toEqual(expected)
+      if (line === 'config --help') expect(await shown(['config'])).toEqual(expected)
+    },
+  )
 })
 
-describe('help names what it leaves out', () => {
+describe('help names what it omits', () => {
   const leaves = everything.filter(({ commands }) => commands.length === 0)
 
   it.each(leaves.map(info => [info.path, info] as const))('%s', (path, info) => {
@@ -109,7 +112,7 @@ function joined(lines: readonly string[]): string {
 }
 
 describe('help', () => {
-  it('has bold headings where there is colour, and none elsewhere', async () => {
+  it('prints bold headings with colour, and plain ones without', async () => {
     const tty = { stdout: true }
     const colored = await run(['list', '--help'], { env: {}, tty })
     for (const heading of ['Usage:', 'Options:', 'Examples:'])
@@ -128,7 +131,7 @@ describe('help', () => {
     expect(await shown(['help', 'ls'])).toEqual(await shown(['help', 'list']))
   })
 
-  it('list --help describes the flags of every day before those of rare filters', async () => {
+  it('list --help describes common flags before rare filters', async () => {
     const screen = (await shown(['list', '--help'])).join('\n')
     for (const flag of ['--limit', '--all', '--count'])
       expect(screen).toMatch(new RegExp(`^  ${flag}\\b.* {2}\\w`, 'm'))
@@ -137,13 +140,13 @@ describe('help', () => {
   })
 
   it.each(['help lst', 'help list rm', 'help subject lst'])(
-    'when there is no help on %s, ends with 2 and names the topics',
+    'when there is no help on %s, exits with 2 and lists the topics',
     async line => {
       expectNoStdout(await run(line.split(' '), { env: {} }), 2, 'exit-codes')
     },
   )
 
-  it('has summaries of one line', () => {
+  it('has one-line summaries', () => {
     for (const summary of summaries(tree)) expect(summary.length).toBeLessThanOrEqual(66)
   })
 })
@@ -151,7 +154,7 @@ describe('help', () => {
 describe('topics agree with the manual', () => {
   const section = (title: string) => manual.split(`\n## ${title}\n`)[1]?.split('\n## ')[0] ?? ''
 
-  it('exit-codes has every code of the manual and of the program', async () => {
+  it('exit-codes lists every code of the manual and of the program', async () => {
     const text = await shown(['help', 'exit-codes'])
     const listed = text.flatMap(line => /^ {2}(\d+) /.exec(line)?.[1] ?? [])
     const inManual = [...section('Exit codes').matchAll(/^\| ([\d, ]+) \|/gm)].flatMap(([, codes = '']) =>
@@ -161,7 +164,7 @@ describe('topics agree with the manual', () => {
     for (const code of Object.values(exit)) expect(listed).toContain(String(code))
   })
 
-  it('environment has every variable of the manual', async () => {
+  it('environment lists every variable of the manual', async () => {
     const text = (await shown(['help', 'environment'])).join('\n')
     const names = [...section('Environment').matchAll(/^\| (.+?) \|/gm)].flatMap(
       ([, cell = '']) => cell.match(/[A-Z_]{6,}/g) ?? [],
@@ -170,14 +173,14 @@ describe('topics agree with the manual', () => {
     for (const name of names) expect(text).toContain(name)
   })
 
-  it('output has every format', async () => {
+  it('output lists every format', async () => {
     const text = (await shown(['help', 'output'])).join('\n')
     const formats = program.flags.find(({ names }) => names.includes('--output'))?.choices ?? []
     for (const format of formats) expect(text).toMatch(new RegExp(`^ {2}${format} `, 'm'))
   })
 })
 
-it('no two flags of one command have the same name', () => {
+it('no two flags of a command have the same name', () => {
   const repeated = ({ flags }: CommandInfo) => {
     const names = flags.flatMap(flag => flag.names)
     return names.filter((name, index) => names.indexOf(name) !== index)

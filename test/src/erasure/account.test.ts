@@ -14,8 +14,8 @@ function swapKey(): void {
   )
 }
 
-describe('with a key of another account, at an instance that names none', () => {
-  it('subject verify --live says that the records are unknown to the key, and ends with 10', async () => {
+describe('with a key of another account, when the instance does not name accounts', () => {
+  it('subject verify --live reports that the records are unknown to the key, and exits with 10', async () => {
     fakeInstance(cli, 3)
     const folders = freshFolders(cli)
     expect(await folders.run(...erase)).toMatchObject({ code: 0 })
@@ -26,13 +26,13 @@ describe('with a key of another account, at an instance that names none', () => 
     expect(await verify()).toEqual({
       code: 0,
       detail:
-        '3 records of it: shown as deleted, and no live record of the subject among the records that the key can see',
+        '3 records of the receipt shown as deleted, and no live record of the subject among the records that the key can see',
     })
     swapKey()
     expect(await verify()).toMatchObject({ code: 10, detail: expect.stringContaining('3 records unknown to this key') })
   })
 
-  it('subject resume signs nothing, and ends with 10', async () => {
+  it('subject resume signs nothing, and exits with 10', async () => {
     const instance = fakeInstance(cli, 3)
     instance.beforeDelete = id => (id === uuid(2) ? fails(403, 'forbidden', 'no') : undefined)
     const folders = freshFolders(cli)
@@ -43,7 +43,7 @@ describe('with a key of another account, at an instance that names none', () => 
     expect(stderr).toContain('the key sees none of the job’s records')
   })
 
-  it('subject erase names neither the account nor a deletion', async () => {
+  it('subject erase reports neither an account nor a deletion', async () => {
     fakeInstance(cli, 0)
     const folders = freshFolders(cli)
     expectExit(await folders.run(...erase), 0, 'among the records that the key can see')
@@ -57,7 +57,7 @@ describe('with a key of another account, at an instance that names none', () => 
   })
 })
 
-it('when the service reports no time of deletion, a receipt marks it as of the local clock', async () => {
+it('when the service reports no deletion time, a receipt states that the time is the local clock’s', async () => {
   fakeInstance(cli, 1)
   const folders = freshFolders(cli)
   expect(await folders.run(...erase)).toMatchObject({ code: 0 })

@@ -25,7 +25,7 @@ async function eraseCertified(certified: object = {}, records = 3) {
 }
 
 describe('subject verify --live', () => {
-  it('checks nothing of a receipt without records, unless the subject is named', async () => {
+  it('checks nothing for a receipt without records, unless the subject is given', async () => {
     const { instance, verify } = await eraseCertified({}, 0)
     instance.records.set(uuid(9), consent({ id: uuid(9), subject_id: maria }))
     expect(await verify()).toMatchObject({
@@ -43,7 +43,7 @@ describe('subject verify --live', () => {
     expect(await verify('--subject', 'li')).toMatchObject({
       code: 5,
       subject: { result: 'fail', detail: 'the receipt is about another data subject' },
-      live: { result: 'ok', detail: '3 records of it: shown as deleted' },
+      live: { result: 'ok', detail: '3 records of the receipt shown as deleted' },
     })
   })
 
@@ -70,7 +70,7 @@ describe('subject verify --live', () => {
   it.each([
     ['name a record that does not verify', { unverified: [uuid(2)] }],
     ['are of another account', { account_id: uuid(9) }],
-  ])('refuses a receipt whose certificates %s', async (_, certified) => {
+  ])('rejects a receipt whose certificates %s', async (_, certified) => {
     const { verify } = await eraseCertified(certified)
     const detail = 'it contradicts its certificates'
     expect(await verify()).toMatchObject({ code: 5, form: { result: 'fail', detail } })
@@ -84,7 +84,7 @@ describe('subject verify --live', () => {
     expect(asked() - before).toBe(1)
   })
 
-  it('refuses certificates that are signed by a key which the service does not publish', async () => {
+  it('rejects certificates signed by a key that the service does not publish', async () => {
     const { instance, verify } = await eraseCertified()
     erasesSubjects(cli, instance) // publishes another key
     expect(await verify()).toMatchObject({
@@ -93,7 +93,7 @@ describe('subject verify --live', () => {
     })
   })
 
-  it('when certificates are invalid or keys are missing, ends with 5, whether records are live or not', async () => {
+  it('when certificates are invalid or keys are missing, exits with 5, whether records are live or not', async () => {
     const { instance, verify } = await eraseCertified({ erased: 2 })
     instance.records.set(uuid(9), consent({ id: uuid(9), subject_id: maria }))
     expect(await verify('--subject', maria)).toMatchObject({ code: 5, live: { result: 'fail' } })
@@ -106,7 +106,7 @@ describe('subject verify --live', () => {
   })
 })
 
-it('makes no receipt of a purge (exit 5) if the certificates name no record', async () => {
+it('when the certificates contain no record, creates no receipt of a purge (exit 5)', async () => {
   fakeInstance(cli, 2)
   const folders = freshFolders(cli)
   expect(await folders.run('erase', maria, '--ticket', 'T', '--yes')).toMatchObject({ code: 0 })

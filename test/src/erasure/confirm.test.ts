@@ -8,7 +8,7 @@ import { describesCaller, erasesSubjects, fakeInstance, freshFolders, lastReceip
 const cli = useCli()
 const erase = ['erase', maria, '--ticket', 'T-1']
 
-it('subject erase --confirm 0 makes a receipt for a protected profile, without a prompt', async () => {
+it('subject erase --confirm 0 creates a receipt for a protected profile, without a prompt', async () => {
   const instance = fakeInstance(cli, 0)
   const folders = freshFolders(cli)
   const set = (...args: string[]) => cli.run(['config', 'set', ...args, '-p', 'live'], { env: folders.env })
@@ -29,7 +29,7 @@ it.each([
   ['one person', ['erase', maria, '--ticket', 'T']],
   ['a file', ['erase', '--file', 'requests.csv']],
 ])(
-  'subject erase of %s says before it asks that the key lacks the scope, which it needs only to delete or to mark',
+  'subject erase of %s warns before the prompt if the key lacks the scope needed to delete or mark records',
   async (_, args) => {
     const instance = fakeInstance(cli, 2)
     Object.assign(erasesSubjects(cli, instance), { version: 2 })
@@ -58,7 +58,7 @@ it.each([
 )
 
 it.each([2, 0])(
-  'subject erase --plan-out with %d records prints the command that carries the plan out, quoted for a shell',
+  'subject erase --plan-out with %d records prints the command that carries out the plan, quoted for a shell',
   async count => {
     const instance = fakeInstance(cli, count)
     const folders = freshFolders(cli)
@@ -77,7 +77,7 @@ it.each([2, 0])(
   },
 )
 
-it('subject erase on a terminal asks before it makes a receipt that nothing is held, because of mistyped identifiers', async () => {
+it('when nothing is held, subject erase on a terminal prompts before it creates a receipt, in case of mistyped identifiers', async () => {
   fakeInstance(cli, 0)
   const folders = freshFolders(cli)
   const answered = (stdin: string) =>
@@ -90,7 +90,7 @@ it('subject erase on a terminal asks before it makes a receipt that nothing is h
   expect(await lastReceipt(folders)).toMatchObject({ result: 'no_data_held' })
 })
 
-it('subject erase does not say that no data is held if deleted records still hold it', async () => {
+it('when deleted records still hold data, subject erase does not say that no data is held', async () => {
   fakeInstance(cli, 0)
   const deleted = consent({ id: uuid(1), subject_id: maria, deleted_at: '2026-11-20T00:00:00.000Z' })
   const shows = { get: { parameters: [{ in: 'query', name: 'include_deleted' }] } }

@@ -40,8 +40,8 @@ const deletions = () => cli.sent().filter(({ method }) => method === 'DELETE')
 /** The answer to a call that was carried out, and whose answer is lost. */
 const lose = () => fails(502, 'unavailable')
 
-describe('subject erase, if the service erases subjects itself,', () => {
-  it('deletes the planned records by their ids, and the receipt has the instants and certificates of the service', async () => {
+describe('subject erase, when the service erases subjects itself,', () => {
+  it('deletes the planned records by id, and the receipt has the times and certificates of the service', async () => {
     const ran = await erase('--yes', '-o', 'json')
     expectExit(ran, 0, 'erased 12 records on default@')
     expect(deletions()).toEqual([])
@@ -61,7 +61,7 @@ describe('subject erase, if the service erases subjects itself,', () => {
     expect(folders.journals()).toEqual([])
   })
 
-  it('lists records whose history did not verify separately, and states a purge only of the others', async () => {
+  it('lists records whose histories do not verify separately, and announces a purge only of the others', async () => {
     erasure.unverified = [ids[3] ?? '']
     const { code, stderr } = await erase('--yes')
     expect(code, stderr).toBe(0)
@@ -86,7 +86,7 @@ describe('subject erase, if the service erases subjects itself,', () => {
     })
   })
 
-  it('with the quota used up, deletes the planned records too', async () => {
+  it('deletes the planned records even when the quota is used up', async () => {
     instance.quota = 0
     expectExit(await erase('--confirm', '12'), 0, 'the quota is used up: erasing on the server instead')
     expect(named()).toEqual(ids)
@@ -98,7 +98,7 @@ describe('subject erase, if the service erases subjects itself,', () => {
     })
   })
 
-  it('with the quota used up, lists what it would delete page by page', async () => {
+  it('when the quota is used up, lists page by page what it would delete', async () => {
     instance = fakeInstance(cli, 2101)
     erasure = erasesSubjects(cli, instance)
     instance.quota = 0
@@ -136,7 +136,7 @@ describe('subject erase, if the service erases subjects itself,', () => {
     })
   })
 
-  it('stops with 6 if it needs the records themselves and the quota is used up', async () => {
+  it('exits with 6 if it needs the records themselves and the quota is used up', async () => {
     const plan = `${folders.state}.plan`
     await erase('--plan-out', plan)
     instance.quota = 0
@@ -145,7 +145,7 @@ describe('subject erase, if the service erases subjects itself,', () => {
     expect([erasure.calls, instance.records.size]).toEqual([[], 12])
   })
 
-  it('with the quota used up, stops with 10 if a record is created during the prompt', async () => {
+  it('when the quota is used up, exits with 10 if a record is created during the prompt', async () => {
     instance.quota = 0
     cli.instance.use(
       http.post('*/api/v1/subjects/erase', async () => {
@@ -165,7 +165,7 @@ describe('subject erase, if the service erases subjects itself,', () => {
     expect(folders.journals()).toEqual([])
   })
 
-  it('sends at most 200 ids a call, and separate calls for each identifier of the person', async () => {
+  it('sends at most 200 ids per call, and separate calls for each identifier of the person', async () => {
     instance = fakeInstance(cli, 450)
     erasure = erasesSubjects(cli, instance)
     for (const index of [1001, 1002])
@@ -182,7 +182,7 @@ describe('subject erase, if the service erases subjects itself,', () => {
     expect(await lastReceipt(folders)).toMatchObject({ counts: { deleted: 452 } })
   })
 
-  it('if a call deletes only some records, repeats it until all are deleted', async () => {
+  it('when a call deletes only some records, repeats it until all are deleted', async () => {
     erasure.limit = 5
     expect(await erase('--yes')).toMatchObject({ code: 0 })
     expect(carriedOut().map(call => call.ids?.length)).toEqual([12, 7, 2])
@@ -216,7 +216,7 @@ describe('subject erase, if the service erases subjects itself,', () => {
     expect(await lastReceipt(folders)).toMatchObject({ counts: { deleted: 12, unknown: 0 } })
   })
 
-  it('deletes record by record, if the service cannot be given ids', async () => {
+  it('deletes record by record, if the service does not accept ids', async () => {
     cli.instance.use(
       http.get('*/api/v1/openapi.json', () => HttpResponse.json({ paths: { '/api/v1/subjects/erase': { post: {} } } })),
     )
@@ -225,8 +225,8 @@ describe('subject erase, if the service erases subjects itself,', () => {
   })
 })
 
-describe('subject erase, if the service erases subjects itself and an answer is lost', () => {
-  it('knows from the next answer what the lost one had deleted', async () => {
+describe('subject erase, when a response of the service is lost', () => {
+  it('learns from the next response what the lost one had deleted', async () => {
     let lost = 0
     erasure.after = () => (lost++ === 0 ? lose() : undefined)
     expect(await erase('--yes')).toMatchObject({ code: 0 })
@@ -237,7 +237,7 @@ describe('subject erase, if the service erases subjects itself and an answer is 
     expect(await folders.run('verify', 'last', '--live')).toMatchObject({ code: 0 })
   })
 
-  it('knows in a later run too what an earlier one had deleted', async () => {
+  it('learns in a later run what an earlier one had deleted', async () => {
     erasure.after = lose
     expect(await erase('--yes')).toMatchObject({ code: 11 })
     erasure.after = () => undefined
@@ -260,8 +260,8 @@ describe('subject erase, if the service erases subjects itself and an answer is 
   })
 })
 
-describe('subject erase, if the service erases subjects itself, records', () => {
-  it('"already_gone" with its time if another request deleted it', async () => {
+describe('subject erase, when the service erases subjects itself › result of a record', () => {
+  it('is "already_gone" with its time if another request deleted it', async () => {
     const deleted_at = '2026-02-01T00:00:00.000Z'
     erasure.before = () => {
       for (const id of [uuid(1), uuid(2)]) instance.records.delete(id)
@@ -275,14 +275,14 @@ describe('subject erase, if the service erases subjects itself, records', () => 
     expect(records[1]).toMatchObject({ result: 'already_gone', deleted_at: null, request_id: null })
   })
 
-  it('"deleted" if the service says so, though its clock is two hours behind', async () => {
+  it('is "deleted" if the service says so, even when its clock is two hours behind', async () => {
     erasure.clockOffsetMs = -7_200_000
     expect(await erase('--yes')).toMatchObject({ code: 0 })
     expect(await lastReceipt(folders)).toMatchObject({ counts: { deleted: 12, already_gone: 0 } })
     expect(await folders.run('verify', 'last', '--live')).toMatchObject({ code: 0 })
   })
 
-  it('"remaining" if it is listed afterwards, with any answer of the service', async () => {
+  it('is "remaining" if the record is listed afterwards, whatever the service responds', async () => {
     const first = instance.records.get(uuid(1)) as ReturnType<typeof consent>
     erasure.after = () => {
       instance.records.set(uuid(1), first)
@@ -296,7 +296,7 @@ describe('subject erase, if the service erases subjects itself, records', () => 
     expect(await folders.run('verify', 'last', '--live')).toMatchObject({ code: 0 })
   })
 
-  it('nothing if the call was refused (exit 4), and resume deletes the records', async () => {
+  it('is not recorded if the call was rejected (exit 4), and resume deletes the records', async () => {
     erasure.before = () => fails(403, 'forbidden')
     expectExit(await erase('--yes'), 4, '12 of 12 records not erased yet')
     erasure.before = () => undefined
@@ -305,15 +305,15 @@ describe('subject erase, if the service erases subjects itself, records', () => 
   })
 })
 
-it('says that records may be erased if the answer to their deletion was lost (exit 11)', async () => {
+it('reports that records may be erased if the response to their deletion was lost (exit 11)', async () => {
   erasure.after = () => fails(503, 'unavailable')
   expectExit(await erase('--yes'), 11, '12 of 12 records may not be erased yet, so no receipt was made')
   erasure.after = () => undefined
   expect(await resume()).toMatchObject({ code: 0 })
 })
 
-describe('if the receipt cannot be written', () => {
-  it('says that all is erased and what to fix, and resume makes the receipt', async () => {
+describe('when the receipt cannot be written', () => {
+  it('reports that everything is erased and what to fix, and resume creates the receipt', async () => {
     const folder = join(folders.state, 'receipts')
     erasure.after = () => {
       rmSync(folder, { recursive: true, force: true })
@@ -330,8 +330,8 @@ describe('if the receipt cannot be written', () => {
   })
 })
 
-describe('subject erase does not trust a service', () => {
-  it('that says it deleted a record which it was not asked to delete (exit 5)', async () => {
+describe('subject erase with an untrustworthy service', () => {
+  it('rejects the deletion of a record that was not requested (exit 5)', async () => {
     instance.records.set(uuid(70), consent({ id: uuid(70), subject_id: 'other' }))
     erasure.after = () => {
       const record = { id: uuid(70), site_id: uuid(900), deleted_at: new Date().toISOString() }
@@ -342,7 +342,7 @@ describe('subject erase does not trust a service', () => {
     expect(folders.receipts()).toEqual([])
   })
 
-  it.each([-1, 0.5, 2 ** 60])('that counts %d records', async records => {
+  it.each([-1, 0.5, 2 ** 60])('rejects a count of %d records', async records => {
     erasure.after = () => {
       const wrong = { erased: records, remaining: 0, deleted: 0, complete: true, dry_run: false }
       const sites = [{ site_id: uuid(900), records }]
@@ -366,7 +366,7 @@ function marking(answer: (subject: string, calls: number, onLost: () => void) =>
   return { api: { call: call as Client['call'], supports: async () => true }, state, calls }
 }
 
-it('a mark of deleted records yields each certificate as it comes, and says that an answer was lost', async () => {
+it('marking deleted records yields each certificate as it arrives, and reports a lost response', async () => {
   const { api, state } = marking((subject, _, onLost) => {
     if (subject === 'first') return { complete: true, certificate: 'signed' }
     onLost()
@@ -391,7 +391,7 @@ it('when a later response verifies a record, no longer lists it as unverified', 
   expect([...state.unverified]).toEqual([])
 })
 
-describe('a mark of deleted records', () => {
+describe('marking deleted records', () => {
   it('is repeated while it makes progress, for each subject with unmarked records', async () => {
     const { api, state, calls } = marking((_, count) => ({ complete: count > 2, marked: 200, certificate: null }))
     for (const subject of [0, 1]) {
@@ -404,7 +404,7 @@ describe('a mark of deleted records', () => {
     expect(calls).toEqual(['first', 'first', 'first'])
   })
 
-  it('fails (exit 7) if a call marks nothing, and some are left', async () => {
+  it('fails (exit 7) if a call marks nothing and some are left', async () => {
     const { api, state, calls } = marking((_, count) => ({
       complete: false,
       marked: count === 1 ? 200 : 0,

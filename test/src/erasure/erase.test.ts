@@ -13,7 +13,7 @@ beforeEach(() => {
 const erase = ['erase', maria, '--ticket', 'DSR-7']
 
 describe('subject commands with an instance that has only the routes of the specification', () => {
-  it('find, erase and verify, with requests of the specification alone', async () => {
+  it('find, erase and verify send only requests of the specification', async () => {
     const instance = fakeInstance(cli, 230)
     instance.records.set(uuid(999), consent({ id: uuid(999), subject_id: 'other' }))
     const found = await folders.run('find', maria, '-o', 'id')
@@ -47,7 +47,7 @@ describe('subject commands with an instance that has only the routes of the spec
     ])
   })
 
-  it('export records with their histories, and a signed manifest with correct figures', async () => {
+  it('export writes records with their histories, and a signed manifest with correct counts', async () => {
     fakeInstance(cli, 3)
     const file = join(folders.state, '..', `${Math.random()}.json`)
     expect(await folders.run('export', maria, '--out', file)).toMatchObject({ code: 0, stdout: '' })
@@ -62,7 +62,7 @@ describe('subject commands with an instance that has only the routes of the spec
 })
 
 describe('subject export of an imported record', () => {
-  it('has its origin, evidence, and when its person answered', async () => {
+  it('contains its origin, evidence, and when the person answered', async () => {
     const instance = fakeInstance(cli, 1)
     const file = join(folders.state, '..', `${Math.random()}.json`)
     const origin = { system: 'acme', id: '47\u202e11', evidence: 'https://acme.example/4711' }
@@ -75,7 +75,7 @@ describe('subject export of an imported record', () => {
 })
 
 describe('subject erase', () => {
-  it('does nothing (exit 5) if the list has a record of another subject', async () => {
+  it('does nothing (exit 5) if the list contains a record of another subject', async () => {
     const instance = fakeInstance(cli, 2)
     const stranger = consent({ id: uuid(50), subject_id: `${maria} ` })
     instance.records.set('x', { ...stranger, subject_id: maria })
@@ -84,7 +84,7 @@ describe('subject erase', () => {
     expect(instance.deletions).toEqual([])
   })
 
-  it('does not claim that nothing was done, if the verification finds a record of another subject', async () => {
+  it('does not claim that nothing was done when verification finds a record of another subject', async () => {
     const instance = fakeInstance(cli, 2)
     instance.beforeDelete = () => {
       const stranger = { ...consent({ id: uuid(50) }), toJSON: () => consent({ subject_id: 'other' }) }
@@ -121,7 +121,7 @@ describe('subject erase', () => {
     })
   })
 
-  it('--export-first exports the records before, and the receipt names the export', async () => {
+  it('--export-first exports the records first, and the receipt names the export', async () => {
     fakeInstance(cli, 2)
     const file = join(folders.state, '..', `${Math.random()}.json`)
     expect(await folders.run(...erase, '--export-first', file, '--yes')).toMatchObject({ code: 0 })
@@ -130,7 +130,7 @@ describe('subject erase', () => {
     expect(await lastReceipt(folders)).toMatchObject({ export_sha256: sha256 })
   })
 
-  it('leaves no file of an export or a plan if nothing is done', async () => {
+  it('leaves no export or plan file if nothing is done', async () => {
     fakeInstance(cli, 3)
     const file = join(folders.state, '..', `${Math.random()}.json`)
     expect(await folders.run(...erase, '--export-first', file, '--confirm', '2')).toMatchObject({ code: 10 })
@@ -140,8 +140,8 @@ describe('subject erase', () => {
   })
 })
 
-describe('subject erase, if a record cannot be deleted or is gone', () => {
-  it('deletes the others (exit 8), and resume does the rest and makes one receipt', async () => {
+describe('subject erase, when a record cannot be deleted or is gone', () => {
+  it('deletes the others (exit 8), and resume deletes the rest and creates one receipt', async () => {
     const instance = fakeInstance(cli, 20)
     instance.beforeDelete = id => (id === uuid(5) ? fails(500, 'internal_error') : undefined)
     const stopped = await folders.run(...erase, '--yes')
@@ -161,7 +161,7 @@ describe('subject erase, if a record cannot be deleted or is gone', () => {
     expect(folders.receipts()).toEqual(['000001.json'])
   })
 
-  it('records "unknown" if an answer was lost and the record is gone then', async () => {
+  it('records "unknown" if a response was lost and the record is gone afterwards', async () => {
     const instance = fakeInstance(cli, 4)
     let lost = 0
     instance.beforeDelete = id => {
@@ -187,7 +187,7 @@ describe('subject erase, if a record cannot be deleted or is gone', () => {
     expect(await folders.run('verify', 'last', '--live', '--subject', maria)).toMatchObject({ code: 10 })
   })
 
-  it('stops (exit 6) when the quota is used up, and resume continues', async () => {
+  it('exits with 6 when the quota is used up, and resume continues', async () => {
     const instance = fakeInstance(cli, 20)
     instance.quota = 10
     expectExit(await folders.run(...erase, '--yes'), 6, 'subject resume')
@@ -209,8 +209,8 @@ describe('subject erase, if a record cannot be deleted or is gone', () => {
   })
 })
 
-describe('subject erase, if nothing is held', () => {
-  it('makes a receipt that says so, with the due date and the subject in clear on request', async () => {
+describe('subject erase, when nothing is held', () => {
+  it('creates a receipt that says so, with the due date, and the subject in clear text on request', async () => {
     fakeInstance(cli, 0)
     const ran = await folders.run(...erase, '--yes', '--received', '2026-01-31', '--show-subject')
     expectNoStdout(ran, 0, 'no live data held')
@@ -224,7 +224,7 @@ describe('subject erase, if nothing is held', () => {
   })
 })
 
-describe('subject erase and resume refuse (exit 2) before any request', () => {
+describe('subject erase and resume reject (exit 2) before any request', () => {
   it.each([
     [['erase', maria, '--yes'], '--ticket'],
     [['erase', '--ticket', 'T', '--yes'], 'missing identifier'],

@@ -78,7 +78,7 @@ it('subject verify and purge reject a ticket with several erasures, and take a n
   expect(await folders.verify('2')).toEqual({ code: 0, failed: [] })
 })
 
-it('subject erase --file reads the separator line of a spreadsheet and rows without their last cells', async () => {
+it('subject erase --file reads a spreadsheet’s separator line and rows without trailing cells', async () => {
   const instance = fakeInstance(cli, 3)
   const folders = freshFolders(cli)
   const file = join(folder.path, 'separated.csv')
@@ -87,7 +87,7 @@ it('subject erase --file reads the separator line of a spreadsheet and rows with
   expect(instance.deletions).toHaveLength(3)
 })
 
-it('subject erase --file of a file whose job is not finished names the command that resumes it (exit 2), and sends nothing', async () => {
+it('when the job of a file is unfinished, subject erase --file prints the command that resumes it (exit 2), and sends nothing', async () => {
   const instance = fakeInstance(cli, 3)
   instance.records.set(uuid(900), consent({ id: uuid(900), subject_id: 'other' }))
   const folders = freshFolders(cli)

@@ -67,7 +67,7 @@ describe('subject find', () => {
 const run = (folders: ReturnType<typeof freshFolders>, args: readonly string[], stdin: string) =>
   cli.run(['subject', ...args], { env: folders.env, stdin })
 
-it('subject find and erase read identifiers from stdin unchanged, with -', async () => {
+it('subject find and erase with - read identifiers from stdin unchanged', async () => {
   const instance = fakeInstance(cli, 2)
   instance.records.set(uuid(9), consent({ id: uuid(9), subject_id: ' a\\tb ' }))
   const folders = freshFolders(cli)
@@ -81,7 +81,7 @@ it('subject find and erase read identifiers from stdin unchanged, with -', async
 it.each([
   ['empty input', '\n'],
   ['too long an identifier', `${maria}\n${'x'.repeat(256)}\n`],
-])('subject find - refuses %s (exit 5) before any request', async (_, stdin) => {
+])('subject find - rejects %s (exit 5) before any request', async (_, stdin) => {
   expect(await run(freshFolders(cli), ['find', '-'], stdin)).toMatchObject({ code: 5 })
   expect(cli.sent()).toEqual([])
 })

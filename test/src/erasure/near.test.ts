@@ -69,7 +69,7 @@ describe('subject find --like', () => {
 })
 
 describe('subject export', () => {
-  it.each([0, 2])('names the near matches that it leaves out, with %i exact matches', async count => {
+  it.each([0, 2])('names the near matches that it omits, with %i exact matches', async count => {
     instance(count)
     const [first, second] = ['first.json', 'second.json'].map(name =>
       join(folders.state, '..', `${count}-${name}`),
@@ -102,7 +102,7 @@ describe('subject erase', () => {
     expect(await lastReceipt(folders)).toMatchObject({ result: 'erased', near_matches: 0 })
   })
 
-  it('when there are only near matches, --yes ends with 5 and --confirm 0 makes a receipt', async () => {
+  it('when there are only near matches, --yes exits with 5 and --confirm 0 creates a receipt', async () => {
     instance(0)
     expectExit(await folders.run(...erase, '--yes', '--json'), 5, '"near_matches"', `--also '${near}', or --confirm 0`)
     expect(folders.receipts()).toEqual([])
@@ -112,7 +112,7 @@ describe('subject erase', () => {
     expect(await lastReceipt(folders)).toMatchObject({ result: 'no_data_held', near_matches: 1 })
   })
 
-  it('when a person of a file has only near matches, stops with 5, although the total is confirmed', async () => {
+  it('when a person of a file has only near matches, exits with 5, even if the total is confirmed', async () => {
     const fake = instance(0)
     fake.records.set(uuid(2), consent({ id: uuid(2), subject_id: 'ada' }))
     const args = ['subject', 'erase', '--file', '-', '--confirm', '1']
@@ -129,13 +129,13 @@ describe('subject erase', () => {
     [false, 2, 'use --also n0 --also n1, or'],
     [true, 2, 'add n0 and n1 to the line of T, or'],
     [false, 12, '--also n9 (and 2 more), or'],
-  ])('names every near match that it lacks, or how many more there are (of a file: %s, %i)', (isLine, count, hint) => {
+  ])('lists every near match that it omits, or how many more there are (of a file: %s, %i)', (isLine, count, hint) => {
     const matches = Array.from({ length: count }, (_, n) => ({ given: 'N', subject_id: `n${n}`, live: 1, deleted: 0 }))
     const reject = () => rejectOnlyNear({ globals: {} }, { ticket: 'T', subjects: ['N'], isLine }, matches)
     expect(reject).toThrow(expect.objectContaining({ hint: expect.stringContaining(hint) }))
   })
 
-  it('on a terminal shows near matches before it asks for a receipt that nothing is held', async () => {
+  it('on a terminal, shows near matches before it prompts for a receipt that nothing is held', async () => {
     instance(0)
     const { code, stderr } = await cli.run(['subject', ...erase], {
       env: folders.env,
@@ -148,7 +148,7 @@ describe('subject erase', () => {
   })
 })
 
-describe('an identifier without records, beside one with records', () => {
+describe('an identifier without records alongside one with records', () => {
   const unfound = 'no live record of typo@x was found: check the spelling\n'
   const count = (stderr: string) => stderr.split(unfound).length - 1
 

@@ -28,7 +28,7 @@ async function makeReceipts(length = 3) {
 }
 
 describe('a chain of receipts', () => {
-  it('verifies from any of its receipts, and they match the published schema', async () => {
+  it('verifies starting from any receipt, and all receipts match the published schema', async () => {
     await makeReceipts()
     for (const wanted of ['1', '2', 'last']) expect(await folders.verify(wanted)).toEqual({ code: 0, failed: [] })
     const { job } = await lastReceipt(folders)
@@ -53,7 +53,7 @@ describe('a chain of receipts', () => {
     expect(await folders.verify('last')).toEqual({ code: 0, failed: [] })
   })
 
-  it('does not verify if a receipt is missing or replaced by another, and names it', async () => {
+  it('does not verify if a receipt is missing or replaced, and reports which one', async () => {
     await makeReceipts()
     const third = readFileSync(folders.receipt(3))
     rmSync(folders.receipt(2))
@@ -76,7 +76,7 @@ describe('a chain of receipts', () => {
     expect((await folders.verify(kept)).failed).toEqual(['chain: the chain has another receipt 2'])
   })
 
-  it('when many receipts are made at once, has no gap and no fork', async () => {
+  it('when many receipts are created concurrently, has no gap and no fork', async () => {
     fakeInstance(cli, 0)
     const all = await Promise.all(Array.from({ length: 12 }, (_, index) => erase('--ticket', `T-${index}`)))
     expect(all.map(({ code }) => code)).toEqual(all.map(() => 0))
@@ -88,7 +88,7 @@ describe('a chain of receipts', () => {
 
 const deletions = () => cli.sent().filter(({ method }) => method === 'DELETE').length
 
-it('subject erase deletes nothing if no receipt could be written (exit 2)', async () => {
+it('when no receipt could be written, subject erase deletes nothing (exit 2)', async () => {
   await makeReceipts(1)
   const before = deletions()
   rmSync(join(folders.state, 'receipts'), { recursive: true })
@@ -121,7 +121,7 @@ describe('a receipt that does not match its schema', () => {
     expect(await folders.verify('last')).toEqual({ code: 0, failed: [] })
   })
 
-  it('is reported by the list (exit 8), and prevents resume from making a second one', async () => {
+  it('is reported by the list (exit 8), and prevents resume from creating a second one', async () => {
     await makeReceipts(3)
     const { job } = JSON.parse(readFileSync(folders.receipt(2), 'utf8'))
     writeFileSync(folders.receipt(2), 'no receipt')
@@ -133,7 +133,7 @@ describe('a receipt that does not match its schema', () => {
   })
 })
 
-it('subject receipts --subject reports receipts that it cannot judge, because another key signed them', async () => {
+it('subject receipts --subject reports receipts that another key signed', async () => {
   await makeReceipts(2)
   rmSync(keyFile())
   await makeReceipts(1)
@@ -146,7 +146,7 @@ it('subject receipts --subject reports receipts that it cannot judge, because an
   expectExit(await folders.run('receipts', '1', '--format', 'md'), 0, 'its signature was not verified')
 })
 
-it('subject receipts does not list a changed receipt or format its page, and reports it when printing its bytes', async () => {
+it('subject receipts neither lists nor formats a changed receipt, and reports it when printing its bytes', async () => {
   await makeReceipts(2)
   writeFileSync(folders.receipt(1), readFileSync(folders.receipt(1), 'utf8').replace('T-1', 'T-9'))
   const listed = await folders.run('receipts', '-o', 'id')
@@ -192,7 +192,7 @@ describe('the newest receipt of a chain', () => {
     expect((await folders.verify(kept)).failed).toEqual(['chain: receipt 1 is not in the chain'])
   })
 
-  it('may be newer than the head, if its process was killed before it wrote that', async () => {
+  it('may be newer than the head, if its process was killed before writing the head', async () => {
     await makeReceipts(1)
     const before = readFileSync(head())
     await makeReceipts(1)
@@ -205,7 +205,7 @@ describe('the newest receipt of a chain', () => {
     expect(await folders.verify('last')).toEqual({ code: 0, failed: [] })
   })
 
-  it('stays, with a warning, if the head cannot be written', async () => {
+  it('is kept, with a warning, if the head cannot be written', async () => {
     const said: string[] = []
     const settings = {
       folder: join(folders.config, 'gone'),
@@ -222,7 +222,7 @@ describe('the newest receipt of a chain', () => {
 })
 
 describe('the key of a profile', () => {
-  it('is created at first use, readable by its owner alone; keys show prints its public half', async () => {
+  it('is created at first use, readable only by its owner; keys show prints its public half', async () => {
     const first = await folders.run('keys', 'show')
     expect(first).toMatchObject({ code: 0, stdout: expect.stringMatching(/^-----BEGIN PUBLIC KEY-----\n/) })
     expect(statSync(keyFile()).mode & 0o777).toBe(0o600)
@@ -253,7 +253,7 @@ describe('the key of a profile', () => {
     expect(spawnSync('sh', ['-c', script], { cwd: folder }).status).not.toBe(0)
   })
 
-  it('when it is of another machine, verifies with --public-key without its chain', async () => {
+  it('when it is from another machine, verifies with --public-key without its chain', async () => {
     await makeReceipts()
     const pem = join(folders.state, 'key.pem')
     writeFileSync(pem, (await folders.run('keys', 'show')).stdout)
@@ -267,7 +267,7 @@ describe('the key of a profile', () => {
 })
 
 describe('subject receipts', () => {
-  it('when the receipt does not exist, names it as a ticket and as a file', async () => {
+  it('when the receipt does not exist, reports it as a ticket and as a file', async () => {
     fakeInstance(cli, 1)
     const { code, stdout } = await folders.run('verify', 'D-2', '--json')
     expect([code, JSON.parse(stdout)]).toMatchObject([
@@ -292,14 +292,14 @@ describe('subject receipts', () => {
     expect(await folders.run('receipts', '../x')).toMatchObject({ code: 3 })
   })
 
-  it('does not show the subject unless that was requested', async () => {
+  it('does not show the subject unless requested', async () => {
     fakeInstance(cli, 1)
     await erase('--ticket', 'T')
     const printed = `${readFileSync(folders.receipt(1))}${(await folders.run('receipts', '1', '--format', 'md')).stdout}`
     expect(printed).not.toContain('maria')
   })
 
-  it('--format md shows addresses plainly on a terminal, and escapes them elsewhere', async () => {
+  it('--format md prints addresses unescaped on a terminal, and escapes them elsewhere', async () => {
     fakeInstance(cli, 1)
     await erase('--ticket', 'a&#27;[31mb')
     const args = ['subject', 'receipts', '1', '--format', 'md']

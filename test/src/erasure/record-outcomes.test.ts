@@ -33,11 +33,11 @@ async function readFirst() {
 const lost = () => fails(507, 'server_error')
 const refused = () => fails(401, 'unauthorized')
 
-describe('a receipt says of a record that is gone, if the answer to its deletion was lost,', () => {
+describe('the receipt, when the response to a deletion is lost and the record is gone,', () => {
   it.each([
-    ['whatever the error was called', [lost]],
-    ['though a later attempt was refused', [lost, refused]],
-  ])('"unknown" if the instance does not show when: %s', async (_, answers) => {
+    ['any error', [lost]],
+    ['a later attempt was rejected', [lost, refused]],
+  ])('records "unknown" if the instance shows no deletion time: %s', async (_, answers) => {
     const runs = answers.length
     deleteAndAnswer(...answers)
     await erase()
@@ -54,7 +54,7 @@ describe('a receipt says of a record that is gone, if the answer to its deletion
     expect((await folders.run('receipts', 'last', '--format', 'md')).stdout).toContain('it is not known who')
   })
 
-  it('"deleted" if the instance shows a deletion during the job', async () => {
+  it('records "deleted" if the instance shows a deletion during the job', async () => {
     const deleted_at = new Date().toISOString()
     returnsDeleted(cli, { [uuid(1)]: consent({ id: uuid(1), subject_id: maria, deleted_at }) })
     deleteAndAnswer(lost)
@@ -63,7 +63,7 @@ describe('a receipt says of a record that is gone, if the answer to its deletion
     expect(await readFirst()).toMatchObject({ result: 'deleted', deleted_at, request_id: null })
   })
 
-  it('"already_gone" if the instance shows a deletion before the job', async () => {
+  it('records "already_gone" if the instance shows a deletion before the job', async () => {
     const deleted_at = '2026-02-01T00:00:00.000Z'
     returnsDeleted(cli, { [uuid(1)]: consent({ id: uuid(1), subject_id: maria, deleted_at }) })
     deleteAndAnswer(lost)
@@ -73,18 +73,18 @@ describe('a receipt says of a record that is gone, if the answer to its deletion
   })
 })
 
-it('a receipt says "already_gone" of a record that is gone, if its deletion by the job was refused', async () => {
+it('when its deletion by the job was rejected, the receipt lists a record that is gone as "already_gone"', async () => {
   deleteAndAnswer(refused)
   await erase()
   await resume()
   expect(await readFirst()).toMatchObject({ result: 'already_gone', deleted_at: null, request_id: null })
 })
 
-describe('a receipt says "remaining" of a record that is still listed', () => {
+describe('the receipt, when a record is still listed,', () => {
   it.each([
     ['is answered with another record', () => HttpResponse.json(consent({ id: uuid(8), deleted_at: 'x' }))],
     ['fails, and then finds nothing', () => fails(503, 'unavailable')],
-  ])('if its deletion %s', async (_, answer) => {
+  ])('records "remaining" if its deletion %s', async (_, answer) => {
     const answers = [answer, () => fails(404, 'not_found')]
     instance.beforeDelete = id => (id === uuid(1) ? answers.shift()?.() : undefined)
     expect(await erase()).toMatchObject({ code: 8 })

@@ -26,7 +26,7 @@ async function erasedAndRestored() {
   return { instance, folders }
 }
 
-it('subject erase --repeat-since works with the routes of the specification alone, once', async () => {
+it('subject erase --repeat-since works once with the routes of the specification alone', async () => {
   const { instance, folders } = await erasedAndRestored()
   expect(await folders.run(...repeat)).toMatchObject({ code: 2 })
   expect(await folders.run(...repeat, '--confirm', '2')).toMatchObject({ code: 10 })
@@ -41,7 +41,7 @@ it('subject erase --repeat-since works with the routes of the specification alon
   expect(await folders.run(...repeat, '--yes')).toMatchObject({ code: 0, stdout: '' })
 })
 
-it('subject erase --repeat-since leaves out earlier receipts, and people with a record newer than the erasure', async () => {
+it('subject erase --repeat-since skips earlier receipts, and people with a record newer than the erasure', async () => {
   const { instance, folders } = await erasedAndRestored()
   const later = await folders.run('erase', '--repeat-since', '2999-01-01', '--yes')
   expect(later).toMatchObject({ code: 0, stderr: expect.stringContaining('no record of a receipt since 2999') })
@@ -52,7 +52,7 @@ it('subject erase --repeat-since leaves out earlier receipts, and people with a 
   expect(instance.deletions).toEqual([])
 })
 
-it('subject erase --repeat-since names a person left out once, also after a second restore', async () => {
+it('subject erase --repeat-since lists a skipped person once, even after a second restore', async () => {
   const { instance, folders } = await erasedAndRestored()
   const held = [...instance.records]
   await folders.run(...repeat, '--yes')
@@ -75,7 +75,7 @@ it('subject erase --repeat-since ignores the ids of a receipt that was changed',
   expect(instance.deletions).toEqual([])
 })
 
-it('subject erase --repeat-since stops at a signal during its search, and reports no person as left out', async () => {
+it('subject erase --repeat-since stops at a signal during its search, and reports no person as skipped', async () => {
   const { instance, folders } = await erasedAndRestored()
   const signals = new EventEmitter()
   cli.instance.use(
@@ -110,7 +110,7 @@ it('subject erase --repeat-since treats all receipts that share an identifier as
   expect(stdout).toMatch(/^DSR-3\t4\tplanned\t\S*\t\S*\n$/)
 })
 
-describe('purges that a backup undid', () => {
+describe('purges that a backup reverted', () => {
   const receipt = (number: number) => {
     const records = [{ id: 'a', result: 'deleted' }]
     return { number, ticket: 'DSR-7', records } as unknown as ErasureReceipt
@@ -127,7 +127,7 @@ describe('purges that a backup undid', () => {
       person,
       '; to purge it after this again, by the number of its new receipt: consentctl subject receipts --ticket DSR-8',
     ],
-  ])('when the service says %s, names the newest receipt of the records', async (answer, of, said) => {
+  ])('when the service returns %s, names the newest receipt of the records', async (answer, of, said) => {
     const lines: string[] = []
     const call = async (_: unknown, { body }: { body: { ids: string[] } }) => {
       if (answer instanceof Error) throw answer
@@ -139,7 +139,7 @@ describe('purges that a backup undid', () => {
     expect(lines).toEqual(said === null ? [] : [`receipt 1 (DSR-7) was purged${said}`])
   })
 
-  it('when a purge was repeated before, names the command once', async () => {
+  it('when a purge was repeated before, prints the command once', async () => {
     const lines: string[] = []
     const call = async () => ({ records: [{ id: 'a', state: 'deleted' }] })
     const ctx = { globals: {}, say: async (line: string) => void lines.push(line), api: { call } }

@@ -58,7 +58,7 @@ it('subject resume removes a job that was killed before its plan was complete (e
   expect([folders.journals(), folders.receipts(), instance.deletions]).toEqual([[], [], []])
 })
 
-it('subject resume records "unknown" of a record that is gone, if it was about to be deleted when the process was killed', async () => {
+it('subject resume records "unknown" for a record that is gone, if it was about to be deleted when the process was killed', async () => {
   const instance = fakeInstance(cli, 3)
   instance.records.delete(uuid(1))
   instance.records.delete(uuid(2))
@@ -91,7 +91,7 @@ it('subject resume learns from the service which records the killed process had 
   expect(await folders.run('verify', 'last', '--live')).toMatchObject({ code: 0 })
 })
 
-it('subject resume last resumes the last job of the profile in use, and names the last one of another profile', async () => {
+it('subject resume last resumes the last job of the current profile, and names the last one of another profile', async () => {
   const instance = fakeInstance(cli, 3)
   await leaveKilledJob(folders, uuid(77), [...planned, ['P']])
   await leaveKilledJob(folders, uuid(78), [...planned, ['P']], { profile: 'other' })
@@ -101,7 +101,7 @@ it('subject resume last resumes the last job of the profile in use, and names th
   expectExit(ran, 2, `consentctl subject resume ${uuid(78)} -p other --base-url ${cli.instance.url}`)
 })
 
-it('subject resume makes no second receipt for a job that was killed after its first', async () => {
+it('subject resume creates no second receipt for a job that was killed after its first', async () => {
   fakeInstance(cli, 3)
   await leaveKilledJob(folders, uuid(77), [...planned, ['P']])
   expect(await folders.run('resume', 'last')).toMatchObject({ code: 0 })
@@ -112,7 +112,7 @@ it('subject resume makes no second receipt for a job that was killed after its f
   expect([folders.journals(), folders.receipts()]).toEqual([[], ['000001.json']])
 })
 
-it('subject erase removes drafts of killed processes', async () => {
+it('subject erase removes the drafts of killed processes', async () => {
   fakeInstance(cli, 1)
   const left = join(folders.state, 'erasures', `${uuid(5)}.1.abcd.part`)
   mkdirSync(join(folders.state, 'erasures'), { recursive: true })
@@ -135,7 +135,7 @@ it('subject erase stops (exit 7), without a receipt, if another process has take
   expect(folders.receipts()).toEqual([])
 })
 
-it('when the file of an unfinished job is damaged, erases other people, and resume says so (exit 1)', async () => {
+it('when the file of an unfinished job is damaged, erase still works for other people, and resume reports it (exit 1)', async () => {
   fakeInstance(cli, 1, 'li')
   await leaveKilledJob(folders, uuid(77), [...planned, ['P']])
   const path = join(folders.state, 'erasures', `${uuid(77)}.job`)

@@ -10,7 +10,7 @@ import {
 } from '../../../src/erasure/sentences.ts'
 import { findRecordResult } from '../../../src/erasure/state.ts'
 
-describe('the result of a record in a receipt', () => {
+describe('result of a record in a receipt', () => {
   it.each([
     [false, 'before', false, 'already_gone'],
     [false, 'before', true, 'already_gone'],
@@ -32,7 +32,7 @@ describe('the result of a record in a receipt', () => {
   )
 })
 
-describe('the result of a receipt', () => {
+describe('result of a receipt', () => {
   it.each([
     [0, 0, null, 'no_data_held'],
     [0, 0, 0, 'no_data_held'],
@@ -162,13 +162,13 @@ const told: Told[] = [
   ),
 ]
 
-describe('sentences about a receipt', () => {
-  it.each(told)('say what holds, and nothing else: $page', ({ receipt, page, terminal }) => {
+describe('receipt sentences', () => {
+  it.each(told)('state what was observed, and nothing else: $page', ({ receipt, page, terminal }) => {
     expect(describeReceipt(receipt)).toBe(page)
     expect(describeOnTerminal(receipt, 'x')).toBe(terminal)
   })
 
-  it('the number of deleted records only if the instance showed them', () => {
+  it('state the number of deleted records only if the instance showed them', () => {
     const seen = receipt('erased', {}, { live: 1, deleted: 2 }).verification
     expect(describeVerification(seen)).toBe('1 live; 2 deleted, which hold data until they are purged')
     expect(describeVerification(seen, true)).toBe('1 live; 2 deleted, which held data then')
@@ -183,7 +183,7 @@ const live = {
 }
 const four = ['r-1', 'r-2', 'r-3', 'r-4']
 
-describe('the sentences of subject verify', () => {
+describe('subject verify sentences', () => {
   it.each([
     [
       'unknown',
@@ -197,22 +197,22 @@ describe('the sentences of subject verify', () => {
       { account_id: null, unknown: four, deleted: ['r-6'] },
       '4 records unknown to this key: r-1, r-2, r-3 and 1 more; of another account, or gone without a trace',
     ],
-    ['gone', { deleted: ['r-1'], isSubjectListed: false }, '1 record of it: shown as deleted'],
+    ['gone', { deleted: ['r-1'], isSubjectListed: false }, '1 record of the receipt shown as deleted'],
     [
       'gone',
       { deleted: ['r-1'] },
-      '1 record of it: shown as deleted, and no live record of the subject in the account a-1',
+      '1 record of the receipt shown as deleted, and no live record of the subject in the account a-1',
     ],
     ['gone', { account_id: null }, 'no live record of the subject among the records that the key can see'],
-  ] as const)('say of what is live: %s, %o', (state, seen, text) => {
+  ] as const)('describe live records: %s, %o', (state, seen, text) => {
     expect(describeLive({ ...live, ...seen })).toEqual({ state, text })
   })
 
   it.each([
-    ['purged', [[...four], [], []], '4 records of it: personal data purged, certified by the service'],
+    ['purged', [[...four], [], []], '4 records of the receipt: personal data purged, certified by the service'],
     ['not_yet', [['r-1'], ['r-2'], ['r-3']], '1 certified as purged, and 1 record not: r-2'],
     ['unknown', [['r-1'], [], ['r-3']], '1 record unknown to this key: r-3'],
-  ] as const)('say of a purge: %s', (state, [purged, others, unknown], text) => {
+  ] as const)('describe a purge: %s', (state, [purged, others, unknown], text) => {
     expect(describePurged({ purged, others, unknown })).toEqual({ state, text })
   })
 })

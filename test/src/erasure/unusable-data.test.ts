@@ -19,7 +19,7 @@ it.each([
   expect([folders.journals(), instance.deletions]).toEqual([[], []])
 })
 
-it('subject erase does nothing (exit 5) if a record is too long for the journal', async () => {
+it('subject erase does nothing (exit 5) if a record is too long for the job file', async () => {
   const instance = fakeInstance(cli, 1)
   instance.records.set(uuid(1), consent({ id: uuid(1), subject_id: maria, site_id: 's'.repeat(1_200_000) }))
   const folders = freshFolders(cli)
@@ -27,7 +27,7 @@ it('subject erase does nothing (exit 5) if a record is too long for the journal'
   expect([folders.journals(), instance.deletions]).toEqual([[], []])
 })
 
-it('a record that a page names twice is one record of an erasure and of an export', async () => {
+it('a record that a page contains twice counts as one record in an erasure and in an export', async () => {
   const instance = fakeInstance(cli, 0)
   const record = consent({ id: uuid(1), subject_id: maria })
   instance.records.set(uuid(1), record)
@@ -45,7 +45,7 @@ it('a record that a page names twice is one record of an erasure and of an expor
 it.each([
   ['reason', 'r'.repeat(501)],
   ['ticket', 't'.repeat(101)],
-])('subject erase --apply refuses (exit 5) a plan with too long a %s', async (name, text) => {
+])('subject erase --apply rejects (exit 5) a plan with a %s that is too long', async (name, text) => {
   const instance = fakeInstance(cli, 1)
   const folders = freshFolders(cli)
   const file = `${folders.state}.plan`
@@ -75,7 +75,7 @@ it('subject erase treats a record with an empty deletion time as live', async ()
 })
 
 it.each(['0001-01-01T00:00:00Z', '2026-01-31T09:29:59.999Z', 'never', '0'])(
-  'subject erase stops (exit 5) if a record has an impossible deletion time: %s',
+  'subject erase exits with 5 if a record has an impossible deletion time: %s',
   async deleted_at => {
     const instance = instanceWith(deleted_at)
     const folders = freshFolders(cli)

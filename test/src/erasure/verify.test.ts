@@ -15,8 +15,8 @@ const otherRecord = JSON.parse(examples['erasure receipt'] ?? '').records.map((r
   id: '019c1363-49c0-7c3e-9a51-2f6a1f0d9b12',
 }))
 
-describe('verify, for documents that a profile has signed', () => {
-  it('accepts receipts and manifests without any request, and elsewhere with the public key', async () => {
+describe('verify with documents signed by a profile', () => {
+  it('accepts receipts and manifests without any request, and on another machine with the public key', async () => {
     fakeInstance(cli, 2)
     const folders = freshFolders(cli)
     const file = join(folders.state, '..', `${Math.random()}.json`)
@@ -59,7 +59,7 @@ describe('verify, for documents that a profile has signed', () => {
     ])
   })
 
-  it('refuses a manifest whose export was changed, and says if the export is missing', async () => {
+  it('rejects a manifest whose export was changed, and says if the export is missing', async () => {
     fakeInstance(cli, 1)
     const folders = freshFolders(cli)
     const file = join(folders.state, '..', `${Math.random()}.json`)
@@ -99,14 +99,14 @@ function trust(keys: readonly KeyObject[]) {
   return { byId, sourceOf: () => 'given', none: 'none' }
 }
 
-describe('the receipt of a purge', () => {
+describe('a purge receipt', () => {
   const before = 'logically deleted; personal data to be purged after 30 days'
   const said =
     'personal data of 1 record purged by 2026-02-03T09:30:00.000Z, certified by the service; what is left is pseudonymous; backups, write-ahead logs and free space of the database are not covered'
   const verify = (text: string) =>
     verifyDocument(Buffer.from(text), { findKeys: async () => trust([createPublicKey(profileKey)]) })
 
-  it('matches its schema, and is valid if it says what its certificates do', async () => {
+  it('matches its schema, and is valid if it agrees with its certificates', async () => {
     expect(schemaProblems(purgeReceipt(said))).toEqual([])
     expect(await verify(purgeReceipt(said))).toMatchObject({ result: 'valid' })
   })
@@ -117,7 +117,7 @@ describe('the receipt of a purge', () => {
     ['what the erasure said', [before]],
     ['a purge that it does not have', [said, { purge: undefined }]],
     ['a record that its certificates do not name', [said, { records: otherRecord }]],
-  ])('is refused if it says %s', async (_, args) => {
+  ])('is rejected if it states %s', async (_, args) => {
     const detail = 'it is signed, but contradicts its purge certificates'
     expect(await verify(purgeReceipt(...args))).toMatchObject({ result: 'not_valid', detail })
   })

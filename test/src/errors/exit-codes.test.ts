@@ -52,7 +52,7 @@ describe('an error of the service', () => {
     ['', 404, 3],
   ]
 
-  it.each(codes)('%s with status %i ends with %i, for every method', async (error, status, exit) => {
+  it.each(codes)('%s with status %i exits with %i, for every method', async (error, status, exit) => {
     failing(status, error)
     for (const method of methods) {
       const { code, stdout, stderr } = await send(method, '-o', 'json')
@@ -83,7 +83,7 @@ describe('an error of the service', () => {
     ['unavailable', 503],
     ['read_only', 503],
     ['internal_error', 500],
-  ])('%s that says that nothing was applied is retryable, a POST too', async (error, status) => {
+  ])('%s that states that nothing was applied is retryable, even for a POST', async (error, status) => {
     const headers = { 'request-not-applied': 'true' }
     answering(() => HttpResponse.json({ error, message: 'a sentence' }, { status, headers }))
     for (const method of methods) {
@@ -104,7 +104,7 @@ describe('an error of the service', () => {
     expect(lines.at(-1)).toBe('request: r-1')
   })
 
-  it('is coloured on a terminal that wants it, and nowhere else', async () => {
+  it('is coloured on a terminal with colour, and nowhere else', async () => {
     failing(400, 'invalid_request')
     expect((await cli.run(['get', '7'], screen)).stderr.startsWith('\u001b[31merror:\u001b[39m ')).toBe(true)
     expect((await cli.run(['get', '7'])).stderr).toMatch(/^error: /)
@@ -117,7 +117,7 @@ describe('an error of the service', () => {
     expect(stderr).toContain('CONSENTCTL_API_KEY')
   })
 
-  it('never repeats the key, even if the instance does', async () => {
+  it('never prints the key, even if the instance does', async () => {
     answering(() => HttpResponse.json({ error: 'unauthorized', message: `no such key: ${apiKey}` }, { status: 401 }))
     for (const flags of [[], ['--json']]) {
       const { stdout, stderr } = await send('GET', ...flags)
@@ -126,7 +126,7 @@ describe('an error of the service', () => {
   })
 })
 
-describe('a response of other software', () => {
+describe('a response from other software', () => {
   const html = '<!doctype html><title>Sign in</title>'
   const page =
     (status: number, headers = {}) =>
@@ -148,7 +148,7 @@ describe('a response of other software', () => {
   ]
 
   it.each(foreign)(
-    '%s: ends with its exit code, and prints the status and nothing on stdout',
+    '%s: exits with its code, and prints the status and nothing on stdout',
     async (_, answer, exit, ofPost) => {
       answering(answer)
       for (const method of ['GET', 'POST', 'PUT'] as const) {
@@ -160,7 +160,7 @@ describe('a response of other software', () => {
     },
   )
 
-  it('after a success of a change, says that it may have been applied, and ends with 11', async () => {
+  it('after a successful change, says that it may have been applied, and exits with 11', async () => {
     answering(() => HttpResponse.html('<p>hello</p>'))
     const said = {
       GET: '',
@@ -176,7 +176,7 @@ describe('a response of other software', () => {
     }
   })
 
-  it('shows its first 200 characters, made safe', async () => {
+  it('prints its first 200 characters, escaped', async () => {
     answering(() => new HttpResponse(`<b>\u001b[31m${'x'.repeat(500)}`, { status: 404 }))
     const { stderr } = await send('GET')
     expect(stderr).toContain(`it begins: <b>\\u{1b}[31m${'x'.repeat(192)}\n`)
@@ -206,7 +206,7 @@ describe('no response', () => {
     expect(cli.sent()).toEqual([])
   })
 
-  it('a host without an address is a wrong setting, and the hint says what to check', async () => {
+  it('a host without an address is an invalid setting, and the hint says what to check', async () => {
     const env = { CONSENTCTL_BASE_URL: 'https://no-such-host.invalid' }
     expectExit(await cli.run(calls.POST, { env }), 2, 'no-such-host.invalid', 'config list')
   })

@@ -16,7 +16,7 @@ const caused = (code: string) => Object.assign(new Error(`it failed with ${code}
 const network = (method: string, code: string, isSent = false) =>
   explain(new NetworkError(call(method), caused(code), isSent))
 
-it('does not blame the accepted session of a reader', () => {
+it('does not blame an accepted session of a reader', () => {
   const body = { error: 'forbidden', message: 'no', reason: 'owner_required' }
   const head = { status: 403, requestId: null, retryAfter: null, location: null }
   const told = explain(new ApiError({ ...call('POST'), keySource: null }, head, body))
@@ -71,7 +71,7 @@ it('when every address of a host fails, shows the message of the first', () => {
   })
 })
 
-it('an error that stopped a list keeps its code and names the command that continues', () => {
+it('an error that stopped a list keeps its code and prints the command that continues', () => {
   const stopped = new Resumable(new CliError('x', 6, 'm', { hint: 'other' }), 'consentctl list --cursor c')
   expect(explain(stopped)).toMatchObject({ code: 'x', exit: 6, hint: 'consentctl list --cursor c' })
 })
@@ -83,7 +83,7 @@ it.each([[new TypeError('x is not a function')], ['a string'], [undefined], [nul
   },
 )
 
-it.each(['MODULE_NOT_FOUND', 'ERR_MODULE_NOT_FOUND'])('a missing file of the program (%s) names the build', code => {
+it.each(['MODULE_NOT_FOUND', 'ERR_MODULE_NOT_FOUND'])('a missing file of the program (%s) suggests the build', code => {
   const missing = Object.assign(new Error("Cannot find module 'x.cjs'\nRequire stack:\n- y"), { code })
   expect(explain(missing)).toMatchObject({
     exit: 1,

@@ -6,7 +6,7 @@ import { Preimage } from '../../../src/evidence/bytes.ts'
 const text = fc.string({ unit: 'binary', maxLength: 3000 }).map(value => value.toWellFormed())
 const bytes = fc.uint8Array({ maxLength: 3000 }).map(value => Buffer.from(value))
 
-it('a preimage of any length is hashed as all its parts, without those of the one before', () => {
+it('a preimage of any length is hashed completely, without parts of the previous one', () => {
   const preimage = new Preimage()
   fc.assert(
     fc.property(text, bytes, fc.uuid(), fc.nat(), fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), (...parts) => {

@@ -20,7 +20,7 @@ describe('canonical JSON', () => {
     expect(canonical(names)).toBe(ordered)
   })
 
-  it('equals that of the reference implementation for any value', () => {
+  it('equals the output of the reference implementation for any value', () => {
     fc.assert(
       fc.property(value, any => {
         expect(canonical({ any })).toBe(canonicalize({ any }))
@@ -39,7 +39,7 @@ describe('canonical JSON', () => {
     ['a lone surrogate in a name', { 'a\udc00': 1 }],
     ['NaN', { a: Number.NaN }],
     ['an infinite number', { a: [Number.POSITIVE_INFINITY] }],
-  ])('%s has no canonical form', (_, value) => {
+  ])('rejects %s, which has no canonical form', (_, value) => {
     expect(() => canonical(value)).toThrow()
   })
 })

@@ -68,13 +68,13 @@ const id: string = history[0].consent_id
 const logged = [sha256(block('publication').trimEnd()), ...purged.map(({ hash }) => hex(hash))]
 const tree = naiveTree(index => hashLeaf(logged[index] as Buffer))
 
-it('the program writes every signed example, byte for byte', () => {
+it('the program writes every signed example byte for byte', () => {
   const signed = Object.values(examples).filter(text => text.includes('\n"signature":'))
   expect(new Set(signed.map(text => JSON.parse(text).type))).toEqual(new Set(Object.keys(documents)))
   for (const text of [...signed, examplePack.get('checkpoint.json') ?? '']) expect(signedAgain(text)).toBe(text)
 })
 
-it('the program writes the proofs, the notes of C2SP and the origin of a receipt', () => {
+it('the program writes the example proofs, C2SP notes and receipt origin', () => {
   const proof = JSON.parse(block('inclusion proof'))
   expect(proofOf(id, proof.version, proof.leaf_index, proof.tree_size)).toEqual(proof)
   const { first, second, path } = JSON.parse(block('consistency proof'))
@@ -91,7 +91,7 @@ it('the program writes the proofs, the notes of C2SP and the origin of a receipt
   expect(describeOrigin(told)).toBe(statement)
 })
 
-it('the pack beside the pages is what the program writes, and verifies', async () => {
+it('the example pack equals what the program writes, and verifies', async () => {
   const files = new Map([...examplePack].map(([name, text]) => [name, Buffer.from(text)]))
   const { files: listed, key_id } = JSON.parse(block('evidence pack'))
   const sealing = { createdAt: JSON.parse(block('consent receipt')).issued_at, keyId: key_id, isTruncated: false }
@@ -101,7 +101,7 @@ it('the pack beside the pages is what the program writes, and verifies', async (
   expect(rows.filter(({ result }) => result !== 'valid')).toEqual([])
 })
 
-it('the script of the first page verifies only the receipt of the pack', () => {
+it('the script on the first page verifies only the receipt of the pack', () => {
   const [, script = 'exit 1'] = /<!-- by hand -->\n```sh\n([\s\S]*?)```\n/.exec(pages.get('README.md') ?? '') ?? []
   const folder = mkdtempSync(join(tmpdir(), 'consentctl-'))
   const run = () => spawnSync('sh', ['-c', script], { cwd: folder, encoding: 'utf8' })
@@ -126,7 +126,7 @@ it('the script of the first page verifies only the receipt of the pack', () => {
   }
 })
 
-it('no line of the pages is longer than 140 columns, and every link leads somewhere', () => {
+it('pages have no line over 140 columns and no dead link', () => {
   const anchorsOf = (page: string) =>
     [...page.matchAll(/^#+ (.*)$/gm)].map(([, title = '']) =>
       title
@@ -145,13 +145,13 @@ it('no line of the pages is longer than 140 columns, and every link leads somewh
   }
 })
 
-describe('a verifier written from the page', () => {
+describe('a verifier written from the documentation', () => {
   it.each([
     ['history', history],
     ['purged history', purged],
     ['imported history', JSON.parse(block('imported history')).data],
     ['purged imported history', JSON.parse(block('purged imported history')).data],
-  ])('verifies the %s, as the program does, and no history in which one value is another', (_, entries) => {
+  ])('accepts the %s like the program, and no history with one value changed', (_, entries) => {
     expect(verifyAudit(id, entries).result).toBe('ok')
     const others = (entries as Json[]).flatMap((entry, index) => [
       ...Object.entries(entry).map(([name, value]) => entries.with(index, { ...entry, [name]: otherThan(value) })),
@@ -201,7 +201,7 @@ describe('a verifier written from the page', () => {
     expect([first, second, readSigned(block('checkpoint')).tree_size]).toEqual([3, 4, 4])
   })
 
-  it('verifies the note and the proof of C2SP, as a witness would', () => {
+  it('verifies the note and the proof of C2SP like a witness', () => {
     const [, name = '', id = '', key = ''] = /^([^+]+)\+(\w{8})\+(\S+)\n$/.exec(block('verifier key')) ?? []
     const bytes = Buffer.from(key, 'base64')
     const [, text = '', signer, signature = ''] = /^(.*\n)\n— (\S+) (\S+)\n$/s.exec(block('tlog checkpoint')) ?? []
@@ -233,7 +233,7 @@ describe('a verifier written from the page', () => {
     }
   })
 
-  it('follows the chain of the keys, and computes the root of their log', () => {
+  it('follows the key chain, and computes the root of its log', () => {
     const texts = ['first statement', 'next statement', 'revocation'].map(block)
     const [first, next, revocation] = texts.map(readSigned)
     const [present, earlier] = JSON.parse(block('keys')).keys
@@ -263,7 +263,7 @@ describe('a verifier written from the page', () => {
     }
   })
 
-  it('ties the consent receipt to the history', () => {
+  it('matches the consent receipt with the history', () => {
     const receipt = readSigned(block('consent receipt'))
     const entries = history.slice(0, receipt.record_version)
     expect(receipt.events).toMatchObject(
@@ -286,7 +286,7 @@ describe('a verifier written from the page', () => {
     })
   })
 
-  it('ties the origin of a receipt to the imported history', () => {
+  it('matches the origin of a receipt with the imported history', () => {
     const origin = JSON.parse(block('origin of a receipt'))
     const { origin_system, origin_id, origin_evidence } = JSON.parse(block('imported identity'))
     const entries: Json[] = JSON.parse(block('imported history')).data.filter(
@@ -299,7 +299,7 @@ describe('a verifier written from the page', () => {
     expect(origin).toEqual({ ...told, imported_at, files, statement })
   })
 
-  it('ties erasure receipts to each other, to their certificates and to the export', () => {
+  it('matches erasure receipts with each other, their certificates and the export', () => {
     const [first, next] = [block('erasure receipt'), block('next erasure receipt')]
     const { certificates, export_sha256, number, subject_hmacs } = readSigned(first)
     expect(certificates).toEqual([block('erasure certificate')])
@@ -335,7 +335,7 @@ function otherThan(value: Json): Json {
   return other === value ? `${value}x` : other
 }
 
-it('the entries of the administrators have these hashes, and follow each other', () => {
+it('the example entries of administrators have these hashes and form a chain', () => {
   const [first = '', next = ''] = block('administrators').trim().split('\n')
   const hashes = [first, next].map(text => sha256(text).toString('hex'))
   expect(block('administrators hashes')).toBe(`7  ${hashes[0]}\n8  ${hashes[1]}\n`)

@@ -35,7 +35,7 @@ describe.each(Object.entries(histories))('the history of %s', (_, make) => {
     expect(verifyAudit(id, make())).toEqual({ result: 'ok', detail: null })
   })
 
-  it('does not verify with any one field of any entry changed', () => {
+  it('when any one field of any entry is changed, does not verify', () => {
     const others: { [Name in keyof AuditEntry]-?: (value: AuditEntry[Name]) => unknown } = {
       id: value => value.replace(/.$/, digit => (digit === '0' ? '1' : '0')),
       consent_id: value => value.replace(/.$/, '2'),
@@ -69,7 +69,7 @@ describe.each(Object.entries(histories))('the history of %s', (_, make) => {
     }
   })
 
-  it('does not verify without any one entry but the last', () => {
+  it('when any one entry except the last is missing, does not verify', () => {
     for (const index of make().keys()) {
       const entries = make()
       if (index === entries.length - 1) continue
@@ -80,7 +80,7 @@ describe.each(Object.entries(histories))('the history of %s', (_, make) => {
     }
   })
 
-  it('does not verify in any other order', () => {
+  it('when the entries are in any other order, does not verify', () => {
     for (const index of make().keys()) {
       const entries = make()
       const [entry] = entries.splice(index, 1)
@@ -90,7 +90,7 @@ describe.each(Object.entries(histories))('the history of %s', (_, make) => {
   })
 })
 
-it('entries that swapped versions are reported, each by its version', () => {
+it('entries that swapped versions are each reported by version', () => {
   const [first, second, third] = historyOf('created', 'updated', 'updated') as [AuditEntry, AuditEntry, AuditEntry]
   const swapped = [first, { ...third, version: 2 }, { ...second, version: 3 }]
   expect(verifyAudit(id, swapped).detail).toMatch(/version 2: .*version 3: /)
@@ -109,7 +109,7 @@ it.each([
   ['policy_version', { policy_version: 4 }],
   ['created_at', { created_at: new Date(start + 1001).toISOString() }],
 ])(
-  '%s, changed before a purge by an attacker who makes the entry of the purge, is reported for its own entry',
+  '%s, changed before a purge by an attacker who forges the entry of the purge, is reported for its own entry',
   (_, change) => {
     const entries = historyOf('created', 'updated', 'deleted', 'purged')
     const tampered = entries.with(1, { ...(entries[1] as AuditEntry), ...change })
@@ -126,7 +126,7 @@ it.each([
   ['a restore of what was not deleted', ['created', 'restored']],
   ['a second restore', ['created', 'deleted', 'restored', 'restored_despite_erasure']],
   ['a restore after the purge', ['created', 'deleted', 'purged', 'restored_despite_erasure']],
-] as const)('does not verify with %s, though its hashes do', (_, actions) => {
+] as const)('does not verify with %s, even if its hashes do', (_, actions) => {
   expect(verifyAudit(id, historyOf(...actions))).toMatchObject({
     result: 'not_valid',
     detail: expect.stringContaining('cannot follow'),
@@ -154,7 +154,7 @@ it.each([
   ['a signal in a deletion', ['created', 'deleted'], () => ({ gpc: true }), 'a signal of the browser'],
   ['a signal that is none', ['created'], () => ({ gpc: false }), 'a signal of the browser'],
 ] as [string, Action[], ((index: number) => Facts | undefined) | undefined, string][])(
-  'does not verify with %s, though its hashes do',
+  'does not verify with %s, even if its hashes do',
   (_, actions, factsOf, detail) => {
     const entries = factsOf ? withFacts(actions, index => factsOf(index)) : historyOf(...actions)
     const verified = verifyAudit(id, entries)
@@ -163,7 +163,7 @@ it.each([
   },
 )
 
-it('two answers of one instant verify, in the order in which they were imported', () => {
+it('two answers of one instant verify in the order of their import', () => {
   expect(
     verifyAudit(
       id,
@@ -172,7 +172,7 @@ it('two answers of one instant verify, in the order in which they were imported'
   ).toBe('ok')
 })
 
-it('an attacker who changes the time of an imported answer and makes the entry of the purge is found', () => {
+it('an attacker who changes the time of an imported answer and forges the entry of the purge is detected', () => {
   const entries = historyOf('imported', 'deleted', 'purged')
   const tampered = entries.with(0, { ...(entries[0] as AuditEntry), ...importedFacts(1) })
   expect(verifyAudit(id, purgedAnew(tampered)).detail).toMatch(/^version 1: [^;]*is not what was recorded$/)

@@ -18,42 +18,42 @@ const idsOf = (documents: readonly string[], anchor: KeyObject) => [
 const all = [first, second, third].map(keyIdOf)
 
 describe('readKeyChain', () => {
-  it('is the same from each of its keys, with the documents in any order', () => {
+  it('returns the same chain for each of its keys, with the documents in any order', () => {
     for (const anchor of [first, second, third])
       for (const documents of [chain, chain.toReversed()]) expect(idsOf(documents, anchor)).toEqual(all)
     expect(readKeyChain(chain, all[0] ?? '').newest).toBe(all[2])
   })
 
-  it('is empty from a key that has no statement', () => {
+  it('is empty for a key without a statement', () => {
     expect(idsOf(chain, stranger)).toEqual([])
   })
 
-  it('has the keys before a lost one from the key that follows it, and not that key from them', () => {
+  it('includes the keys before a lost one for the key that follows it, but not the other way round', () => {
     const lost = { previous: keyIdOf(third), before: chain[2] }
     const documents = [...chain, statementOf(stranger, stranger, lost)]
     expect(idsOf(documents, stranger)).toEqual([...all, keyIdOf(stranger)])
     for (const anchor of [first, second, third]) expect(idsOf(documents, anchor)).toEqual(all)
   })
 
-  it('ends where a statement is missing, and so knows nothing beyond it', () => {
+  it('stops at a missing statement, and contains nothing beyond it', () => {
     expect(idsOf(chain.toSpliced(1, 1), first)).toEqual(all.slice(0, 1))
     expect(idsOf(chain.toSpliced(1, 1), third)).toEqual([])
   })
 
-  it('has no second key that one of its keys introduced, unless it is the anchor', () => {
+  it('contains no second key that one of its keys introduced, unless it is the anchor', () => {
     const fork = statementOf(stranger, first)
     expect(idsOf([fork, ...chain], second)).toEqual(all)
     expect(idsOf([...chain, fork], stranger)).toEqual([...all.slice(0, 1), keyIdOf(stranger)])
   })
 
-  it('when a key is compromised, has no key that its holder states to be the one before it', () => {
+  it('when a key is compromised, ignores the predecessor that its holder claims', () => {
     const before = statementOf(stranger, stranger)
     const forged = statementOf(second, second, { previous: keyIdOf(stranger), before })
     expect(idsOf([forged, before, ...chain], third)).toEqual(all)
     expect(idsOf([forged, before, chain[2]], third)).toEqual(all.slice(2))
   })
 
-  it('when a statement names another one before it than the chain has, ends before it', () => {
+  it('when a statement names a predecessor other than the chain’s, ends before it', () => {
     const other = statementOf(third, second)
     expect(idsOf([chain[0], chain[1], other], first)).toEqual(all.slice(0, 2))
     expect(idsOf([chain[0], chain[1], other], third)).toEqual(all.slice(2))
@@ -67,7 +67,7 @@ describe('readKeyChain', () => {
     }
   })
 
-  it('has only the documents of the chain, in their order', () => {
+  it('returns only the documents of the chain, in order', () => {
     const others = [statementOf(stranger, stranger), revocationOf(third, second), revocationOf(third, third), 'x']
     const revocation = revocationOf(first, third)
     const mixed = [others[0] ?? '', ...chain, ...others.slice(1), revocation]
@@ -88,7 +88,7 @@ describe('trustKeys', () => {
     )
   const statements = [...chain.toReversed(), '']
 
-  it('has a problem with a key that does not chain to the first, or not at the time of the document', () => {
+  it('reports a key that does not chain to the first, or not at the time of the document', () => {
     const keys = published(statements)
     const problemOf = (index: number, time: string) =>
       keys.get([...all, keyIdOf(stranger)][index] ?? '')?.findProblem(time)
@@ -98,13 +98,13 @@ describe('trustKeys', () => {
     expect(problemOf(3, '2026-01-01T00:00:00.000Z')).toBe(`does not chain to the key ${all[2]}, the first of the set`)
   })
 
-  it('has no problem with the keys of a set without statements', () => {
+  it('reports no problem for the keys of a set without statements', () => {
     expect([...published([]).values()].map(key => key.findProblem('2020-01-01T00:00:00.000Z'))).toEqual(
       Array(4).fill(null),
     )
   })
 
-  it.each(['superseded', 'compromised'] as const)('has a problem with a key that was revoked as %s', reason => {
+  it.each(['superseded', 'compromised'] as const)('reports a key that was revoked as %s', reason => {
     const at = '2026-06-01T00:00:00.000Z'
     const keys = published([...statements, revocationOf(first, second, { reason, revoked_at: at })])
     const problemOf = (time: string) => keys.get(all[0] ?? '')?.findProblem(time) ?? null
@@ -113,7 +113,7 @@ describe('trustKeys', () => {
     else expect(problemOf('2026-03-01T00:00:00.000Z')).toContain('compromised')
   })
 
-  it('the worst revocation of several counts', () => {
+  it('uses the worst of several revocations', () => {
     const revocations = [
       revocationOf(first, third, { reason: 'superseded', revoked_at: '2026-03-01T00:00:00.000Z' }),
       revocationOf(first, second, { reason: 'superseded', revoked_at: '2026-02-01T00:00:00.000Z' }),

@@ -23,11 +23,11 @@ it('a Merkle tree has the roots of the published test vectors after each leaf', 
   }
 })
 
-it('a leaf hash has the prefix of leaves', () => {
+it('a leaf hash has the leaf prefix', () => {
   expect(leafHash(Buffer.alloc(0)).toString('hex')).toBe(roots[0])
 })
 
-it('a Merkle tree that is opened from its frontier continues with the same roots', () => {
+it('a Merkle tree opened from its frontier continues with the same roots', () => {
   const whole = new MerkleTree()
   let stopped = new MerkleTree()
   for (let index = 0; index < 200; index += 1) {

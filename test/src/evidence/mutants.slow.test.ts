@@ -381,7 +381,7 @@ it.each<[what: string, change: (document: Json) => object, python: RegExp]>([
     ({ purge }) => ({ purge: { ...purge, receipt: { ...purge.receipt, sha256: 'a'.repeat(64) } } }),
     /does not repeat the receipt that it names$/,
   ],
-])('verify.py compares the receipt of a purge that repeats %s with the one that it names', (_what, change, python) => {
+])('verify.py compares %s in the receipt of a purge with the receipt that it names', (_what, change, python) => {
   const path = put('purge.json', changed('purge receipt', change))
   expect(verifyInPython([put('erasure.json', examples['erasure receipt'] ?? ''), path]).get(path)).toMatch(python)
 })
@@ -400,7 +400,7 @@ it.each(['1e999', '-1e999'])('a history with the number %s is not valid', number
   expect(verifyInPython([path]).get(path)).toBe('not valid: a number is too large')
 })
 
-it('a consistency proof has to fit the checkpoints of each account', () => {
+it('a consistency proof must match the checkpoints of each account', () => {
   const twin = (size: number, account_id: string) =>
     changed('checkpoint', () => ({ account_id, tree_size: size, previous_size: 0, root_hash: 'a'.repeat(64) }))
   const own = [3, 4].map(size => put(`own-${size}`, checkpointOf(size, 0)))
@@ -638,7 +638,7 @@ it.each<[what: string, change: (files: Files) => unknown, ours: RegExp, python: 
   expect(inPython).toMatch(python)
 })
 
-it('a pack whose record lacks names that may be null is valid', async () => {
+it('a pack whose record lacks nullable fields is valid', async () => {
   const isThere = ([, value]: [string, unknown]) => value !== null
   const change = edit('record.json', record => Object.fromEntries(Object.entries(record).filter(isThere)))
   const { rows, inPython } = await verifyChanged('without nulls', change)
@@ -686,7 +686,7 @@ it('a purged history whose first entry has a salt is not valid', () => {
   ])
 })
 
-it('a large history is read in a time that is linear in its size', () => {
+it('reading a large history takes linear time', () => {
   const path = put('history.json', JSON.stringify({ data: historyOf('created'), note: '['.repeat(1_000_000) }))
   expect(verifyInPython([path]).get(path)).toBe('history is valid')
 })

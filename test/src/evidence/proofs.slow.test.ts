@@ -33,7 +33,7 @@ const damages = (nodes: readonly Buffer[]): Buffer[][] => [
 ]
 
 describe('inclusion proofs', () => {
-  it(`are those of the RFC for every leaf of trees of 1 to ${max} leaves, and lead to the root`, () => {
+  it(`equal those of the RFC for every leaf of trees of 1 to ${max} leaves, and lead to the root`, () => {
     for (let size = 1; size <= max; size += 1) {
       for (let index = 0; index < size; index += 1) {
         const proof = inclusion(index, size)
@@ -43,7 +43,7 @@ describe('inclusion proofs', () => {
     }
   })
 
-  it('lead to another root or none if anything of them is another', () => {
+  it('lead to another root or none if any part is changed', () => {
     for (const size of [1, 2, 3, 7, 8, 100, 200]) {
       for (let index = 0; index < size; index += 1) {
         const proof = inclusion(index, size)
@@ -60,7 +60,7 @@ describe('inclusion proofs', () => {
 })
 
 describe('consistency proofs', () => {
-  it(`are those of the RFC for every pair of sizes from 1 to ${max}, and are accepted`, () => {
+  it(`equal those of the RFC for every pair of sizes from 1 to ${max}, and are accepted`, () => {
     for (let second = 1; second <= max; second += 1) {
       for (let first = 1; first <= second; first += 1) {
         const proof = consistency(first, second)
@@ -70,7 +70,7 @@ describe('consistency proofs', () => {
     }
   })
 
-  it('are refused if anything of them is another', () => {
+  it('are rejected if any part is changed', () => {
     for (const second of [2, 3, 8, 9, 100, 200]) {
       for (let first = 1; first <= second; first += 1) {
         const proof = consistency(first, second)

@@ -4,21 +4,21 @@ import { documents } from '../../../src/contract/documents/index.ts'
 
 const root = new URL('../../../', import.meta.url)
 
-const purge = 'purges exactly what the receipt deleted, and chains a receipt of it'
-const certified = 'deletes every live record of exactly the subject, names them, and certifies it'
+const purge = 'purges exactly the records that the receipt deleted, and chains a receipt of the purge to it'
+const certified = 'deletes every live record of exactly the subject, returns their ids, and certifies it'
 
 /** The beginnings of sentences, by file and part of the name of a test in which they would be false. */
 const tests: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   'test/server/evidence/log.test.ts': {
-    'the log has every entry once, and its checkpoint signs the root': ['checkpoint:'],
+    'the log contains every entry once, and its checkpoint signs the root': ['checkpoint:'],
   },
   'test/server/evidence/tlog.slow.test.ts': {
-    'signs nothing if the columns have another root than the document': ['`tlog-checkpoint`:'],
+    'signs nothing if the root in the columns differs from the document': ['`tlog-checkpoint`:'],
   },
   'test/server/audit/entries.slow.test.ts': {
-    'form one chain in which each continues the one before': ['administrators’ log:'],
+    'form one chain without forks': ['administrators’ log:'],
   },
-  'test/server/evidence/keys.slow.test.ts': { 'each key is introduced by the one before it': ['signing key:'] },
+  'test/server/evidence/keys.slow.test.ts': { 'each key is introduced by the previous one': ['signing key:'] },
   'test/server/consents/receipt.test.ts': {
     'names the record and its problem in the response and in the log': ['consent receipt: the record'],
     'states each purpose since the event that gave, refused or withdrew it': ['consent receipt, `purposes`'],
@@ -27,42 +27,44 @@ const tests: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     'states its origin as reported by the importer, and when each answer was given and recorded': [
       'consent receipt, `origin`',
     ],
-    'names the answer that a signal came with': ['consent receipt, `gpc`'],
+    'names the answer that a signal accompanied': ['consent receipt, `gpc`'],
   },
   'test/server/consents/notice.slow.test.ts': {
     'never a later one': ['consent receipt, `privacy_notice`: `held`'],
-    'and says that its notice is not held': ['consent receipt, `privacy_notice`: `not held`'],
+    'and reports that its notice is not held': ['consent receipt, `privacy_notice`: `not held`'],
   },
   'test/server/subjects/erase.test.ts': {
     [certified]: ['erasure certificate: `erased`', 'erasure certificate: `deleted`'],
-    'lists them apart from those that a purge will take': ['erasure certificate: `unverified`'],
+    'lists them separately from those that a purge will remove': ['erasure certificate: `unverified`'],
   },
   'test/server/subjects/purge-certificate.test.ts': {
-    'certifies nothing of a purged record if': ['purge certificate:'],
+    'does not certify a purged record if': ['purge certificate:'],
   },
   'test/e2e/accounts.test.ts': {
-    'with the key of another account nothing is said of the records of the first': ['erasure receipt: `statement`: '],
+    'with the key of another account, reveals nothing about the records of the first': [
+      'erasure receipt: `statement`: ',
+    ],
   },
   'test/server/subjects/purge.slow.test.ts': {
     [purge]: ['erasure receipt: `statement`, of a purge', 'erasure receipt: `purge`', '`verify`, of the receipt of a'],
   },
   'test/src/erasure/account.test.ts': {
-    'names neither the account nor a deletion': ['erasure receipt: `account_id`'],
-    'when the service reports no time of deletion, a receipt mark': ['erasure receipt: `deleted_at_by`'],
+    'reports neither an account nor a deletion': ['erasure receipt: `account_id`'],
+    'when the service reports no deletion time, a receipt states': ['erasure receipt: `deleted_at_by`'],
   },
   'test/src/erasure/sentences.test.ts': {
-    'the result of a record in a receipt': ['erasure receipt, of a record:'],
-    'the result of a receipt': ['erasure receipt, `result`:'],
-    'sentences about a receipt': ['page of the receipt of a purge:', 'page of a receipt, and terminal:'],
-    'the number of deleted records only if the instance showed them': ['page of a receipt, `verification`:'],
-    'the sentences of subject verify': ['`subject verify --live`: ', '`subject verify --purged`:'],
+    'result of a record in a receipt': ['erasure receipt, of a record:'],
+    'result of a receipt': ['erasure receipt, `result`:'],
+    'receipt sentences': ['page of the receipt of a purge:', 'page of a receipt, and terminal:'],
+    'state the number of deleted records only if the instance showed them': ['page of a receipt, `verification`:'],
+    'subject verify sentences': ['`subject verify --live`: ', '`subject verify --purged`:'],
   },
   'test/src/erasure/certificates.test.ts': {
     'refuses those of another erasure with the same ticket and count': ['`subject verify --live`, certificates'],
   },
-  'test/src/erasure/receipts.test.ts': { 'verifies from any of its receipts': ['`subject verify`:'] },
+  'test/src/erasure/receipts.test.ts': { 'verifies starting from any receipt': ['`subject verify`:'] },
   'test/src/erasure/verify.test.ts': {
-    'refuses a manifest whose export was changed': ['export manifest:'],
+    'rejects a manifest whose export was changed': ['export manifest:'],
     'says if the export is missing': ['`verify`, of an export manifest'],
   },
   'test/e2e/history-import.test.ts': { 'signs a receipt that matches the database': ['import receipt: '] },
@@ -70,44 +72,42 @@ const tests: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     'with a lost response: %s, returns %s': ['import receipt, `records`'],
   },
   'test/server/evidence/pack.slow.test.ts': {
-    'is refused by the program with any one byte changed in any file': ['evidence pack:'],
-    'is refused without stating what the service signed': ['`verify`, of a pack: `history.json`'],
-    'when it was made again with %s, is refused': ['`verify`, of a pack: `valid`'],
+    'is rejected with any one byte of any file changed': ['evidence pack:'],
+    'is rejected without stating what the service signed': ['`verify`, of a pack: `history.json`'],
+    'is rejected when it was rebuilt with %s': ['`verify`, of a pack: `valid`'],
   },
   'test/server/evidence/two-sided.slow.test.ts': {
-    'the honest are valid, the back-dated are not, offline': ['`verify`, of a pack: “entry'],
+    'the honest ones are valid offline, the backdated ones are not': ['`verify`, of a pack: “entry'],
   },
   'test/server/dashboard/person.slow.test.ts': {
-    'erases as the command line does': ['dashboard, erasure'],
-    'purges the erased records at once': ['dashboard, purge'],
+    'erases like the command line': ['dashboard, erasure'],
+    'purges erased records immediately': ['dashboard, purge'],
   },
   'test/server/requests/commands.slow.test.ts': {
     'counts kinds, days and late requests with their reasons': ['`requests report`'],
   },
   'test/src/commands/verify.test.ts': {
-    'when any one byte is changed': ['`verify`: `valid`'],
+    'rejects any one changed byte': ['`verify`: `valid`'],
     'a receipt whose record is in the log': ['`verify`, of a consent receipt: “its last'],
-    'refuses it if the log %s': ['`verify --live`:'],
+    'rejects a receipt if the log %s': ['`verify --live`:'],
     'says that the person answered again': ['`verify`, of a consent receipt: “the person'],
     'says what changed since': ['`verify --live`, of a consent receipt'],
   },
   'test/src/commands/at/get.test.ts': { 'o’clock, names the source of each value': ['`get --at`'] },
   'test/src/evidence/format.test.ts': {
-    'verifies the %s, as the program does, and no history in which one value is another': ['`history --verify`:'],
+    'accepts the %s like the program, and no history with one value changed': ['`history --verify`:'],
   },
   'test/src/commands/history-verify.test.ts': {
-    'refuses the history of a log that %s': ['`history --verify --checkpoint`: `ok`'],
-    'does not take a record that is missing from the log for a new one': [
+    'rejects the history of a log that %s': ['`history --verify --checkpoint`: `ok`'],
+    'does not mistake a record that is missing from the log for a new one': [
       '`history --verify --checkpoint`: `not_covered`',
     ],
   },
   'test/server/verify/verify.slow.test.ts': {
-    'a history that was rewritten with its log and new checkpoints is found only by a kept checkpoint': [
-      '`admin verify`:',
-    ],
+    'a history rewritten with its log and new checkpoints is detected only by a kept checkpoint': ['`admin verify`:'],
   },
   'test/server/timestamps/timestamps.slow.test.ts': {
-    'when a signed byte is changed, are named by admin verify': ['`admin verify --tsa-ca`'],
+    'when a signed byte is changed, are reported by admin verify': ['`admin verify --tsa-ca`'],
   },
 }
 
@@ -122,7 +122,7 @@ const sentences = list
   .slice(1)
   .map(item => item.replace(/\s+/g, ' ').trim())
 
-it.each(sentences)('states what was seen and who is trusted: %s', sentence => {
+it.each(sentences)('states what was observed and what is trusted: %s', sentence => {
   expect(sentence).toMatch(/^.+: .+; seen: .+; trusted: .+$/)
   expect(held.filter(({ beginning }) => sentence.startsWith(beginning))).toHaveLength(1)
 })
@@ -135,7 +135,7 @@ it('every kind of signed document has a sentence', () => {
   )
 })
 
-describe('each sentence is held by a test that exists and runs', () => {
+describe('each sentence is covered by a test that exists and runs', () => {
   it.each(held)('$beginning', ({ file, name, beginning }) => {
     expect(sentences.some(sentence => sentence.startsWith(beginning))).toBe(true)
     const lines = readFileSync(new URL(file, root), 'utf8').split('\n')

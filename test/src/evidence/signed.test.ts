@@ -17,7 +17,7 @@ it('a key id is the thumbprint of RFC 8037', () => {
   expect(keyIdOf(publicKeyOf(bytes))).toBe('kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k')
 })
 
-it('a signed document is JSON in ASCII, and is read as it was written', () => {
+it('a signed document is ASCII JSON, and is read back unchanged', () => {
   expect(text).toMatch(/^[\n -~]+$/)
   expect(JSON.parse(text)).toEqual({ ...document, signature: expect.any(String) })
   const claimed = readSigned(Buffer.from(text))
@@ -26,7 +26,7 @@ it('a signed document is JSON in ASCII, and is read as it was written', () => {
   expect(claimed.isSignedBy(newSigningKey())).toBe(false)
 })
 
-it('a signed document is invalid with any one bit changed', () => {
+it('when any one bit is changed, a signed document is invalid', () => {
   const bytes = Buffer.from(text)
   for (let index = 0; index < bytes.length * 8; index += 1) {
     const changed = Buffer.from(bytes)
@@ -43,7 +43,7 @@ it.each([
   ['a key given twice', text.replace('"type": "test",', '"type": "test",\n  "type": "test",')],
   ['no type', text.replace('"type": "test",\n  ', '')],
   ['a signature written in another way', text.replace(/[AQgw](?===")/, 'B')],
-])('refuses %s', (_, wrong) => {
+])('rejects %s', (_, wrong) => {
   expect(() => readSigned(Buffer.from(wrong))).toThrow(SyntaxError)
 })
 

@@ -37,8 +37,8 @@ function verify(files: readonly string[], input = '', keys = 'keys') {
 }
 const isValid = (line: string) => line.endsWith(' is valid')
 
-describe.skipIf(!hasVerifier)('the verifier in Python', () => {
-  it('verifies the examples of the page, and those that belong together against each other', () => {
+describe.skipIf(!hasVerifier)('Python verifier', () => {
+  it('verifies the examples on the page, and related ones against each other', () => {
     put('export.manifest.json', examples['export manifest'] ?? '')
     const signed = Object.keys(examples).filter(
       name => examples[name]?.includes('\n"signature":"') && name !== 'export manifest',
@@ -51,7 +51,7 @@ describe.skipIf(!hasVerifier)('the verifier in Python', () => {
     expect(verify(['consent receipt', 'purged history']).status).toBe(0)
   })
 
-  it('verifies a receipt of an imported record, and none that says something else of the import', () => {
+  it('accepts a receipt of an imported record, and rejects one with a different import', () => {
     const { signature: _, ...receipt } = JSON.parse(importedReceipt)
     const [first, ...rest] = receipt.events
     const forge = (changes: object) => signDocument({ ...receipt, ...changes } as never, serviceKey)
@@ -79,7 +79,7 @@ describe.skipIf(!hasVerifier)('the verifier in Python', () => {
     expect([stderr, lines.filter(isValid)]).toEqual(['', ['imported history: history is valid']])
   })
 
-  it('verifies the receipt of a purge, and none that says something else than its certificates', () => {
+  it('accepts the receipt of a purge, and rejects one that differs from its certificates', () => {
     const said =
       'personal data of 1 record purged by 2026-02-03T09:30:00.000Z, certified by the service; what is left is pseudonymous; backups, write-ahead logs and free space of the database are not covered'
     const good = purgeReceipt(said)
@@ -97,7 +97,7 @@ describe.skipIf(!hasVerifier)('the verifier in Python', () => {
     expect([stderr, lines.map(isValid)]).toEqual(['', [true, false, false, false, false, false]])
   })
 
-  it('refuses documents with another character', () => {
+  it('rejects documents with a changed character', () => {
     const text = examples['consent receipt'] ?? ''
     const damaged = Array.from({ length: 40 }, (_, index) => {
       const at = Math.floor((index * text.length) / 40)
@@ -111,7 +111,7 @@ describe.skipIf(!hasVerifier)('the verifier in Python', () => {
     expect(refused.lines).toHaveLength(45)
   })
 
-  it('trusts only keys of a set that chain to its first one, at their time, and were not revoked', () => {
+  it('trusts only keys of a set that chain to its first one at their time and are not revoked', () => {
     const [stranger, earlier] = [9, 4].map(byte => signingKeyOf(Buffer.alloc(32, byte))) as [Key, Key]
     const set = JSON.parse(examples['keys'] ?? '')
     const x = publicBytes(stranger).toString('base64url')
@@ -150,7 +150,7 @@ describe.skipIf(!hasVerifier)('the verifier in Python', () => {
   })
 
   const valid = 'evidence pack is valid'
-  it('refuses packs and documents in a form that the page does not have', () => {
+  it('rejects packs and documents in an undocumented form', () => {
     const packs: string[] = []
     const pack = (name: string, change: (files: Map<string, string>) => unknown) => {
       const files = new Map([...examplePack].filter(([file]) => file !== 'pack.json'))
@@ -234,7 +234,7 @@ describe.skipIf(!hasVerifier)('the verifier in Python', () => {
     expect(lines).toHaveLength(documents.length + 1)
   })
 
-  it('trusts no key of a set that has a revocation and no statement, and none that one of two files revokes', () => {
+  it('trusts no key of a set with a revocation but no statement, and none that one of two files revokes', () => {
     const earlier = signingKeyOf(Buffer.alloc(32, 4))
     const set = JSON.parse(examples['keys'] ?? '')
     const { signature: _, ...checkpoint } = JSON.parse(examples['checkpoint'] ?? '')

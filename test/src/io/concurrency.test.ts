@@ -15,7 +15,7 @@ async function collect<T>(results: AsyncIterable<T>, into: T[] = []): Promise<T[
 const itself = async <T>(item: T) => item
 
 describe('mapInOrder', () => {
-  it('yields the results in the order of the items, with never more calls in flight than allowed', async () => {
+  it('yields the results in item order, with at most the allowed number of calls in flight', async () => {
     const delays = fc.array(fc.nat(3), { maxLength: 20 })
     await fc.assert(
       fc.asyncProperty(delays, fc.integer({ min: 1, max: 9 }), async (items, concurrency) => {
@@ -35,7 +35,7 @@ describe('mapInOrder', () => {
     )
   })
 
-  it('begins others while a slow one holds back the results, up to the maximum size', async () => {
+  it('starts others while a slow one holds back the results, up to the maximum size', async () => {
     let started = 0
     const map = async (item: number) => {
       started += 1
@@ -48,7 +48,7 @@ describe('mapInOrder', () => {
   })
 
   it.each([{ concurrency: 2, maxSize: () => 6 }, { concurrency: 6 }])(
-    'when its reader is slow, never holds more than the maximum size and one item: %j',
+    'when its reader is slow, never holds more than the maximum size plus one item: %j',
     async bounds => {
       let [taken, read] = [0, 0]
       const items = function* () {
@@ -108,7 +108,7 @@ describe('mapInOrder', () => {
     expect(ended).toBe(started)
   })
 
-  it('ends when its reader stops while the source waits for room', async () => {
+  it('ends when its reader stops while the source waits for capacity', async () => {
     let [taken, isSourceEnded] = [0, false]
     async function* items() {
       try {

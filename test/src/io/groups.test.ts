@@ -17,7 +17,7 @@ async function collect<T>(groups: AsyncIterable<readonly T[]>): Promise<(readonl
   return all
 }
 
-it('inGroups yields every item once and in order, in groups within the size given', async () => {
+it('inGroups yields every item once, in order, in groups of at most the given size', async () => {
   const parts = fc.array(fc.array(fc.integer({ min: 1, max: 9 }), { maxLength: 7 }), { maxLength: 6 })
   const sizes = fc.record({ items: fc.integer({ min: 1, max: 5 }), bytes: fc.integer({ min: 1, max: 20 }) })
   await fc.assert(
@@ -43,7 +43,7 @@ it('inGroups yields every item once and in order, in groups within the size give
   )
 })
 
-it('inGroups yields a group 50 ms after its first item, although more items come', async () => {
+it('inGroups yields a group 50 ms after its first item, even if more items arrive', async () => {
   async function* slow() {
     for (let item = 0; item < 30; item += 1) {
       await delay(20)
@@ -69,7 +69,7 @@ it('inGroups yields the items before an error of the source, then throws it', as
   expect(seen).toEqual([1, 2, 3])
 })
 
-it('inGroups asks for the size before each group, and ends its source when its reader stops', async () => {
+it('inGroups reads the size before each group, and ends its source when its reader stops', async () => {
   let isEnded = false
   async function* endless() {
     try {

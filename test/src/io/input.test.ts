@@ -37,7 +37,7 @@ it('splitLines yields the same lines for any chunks', async () => {
   )
 })
 
-it('splitLines with quoted does not end a line within quotation marks, for any chunks', async () => {
+it('splitLines with quoted does not split a line within quotation marks, for any chunks', async () => {
   const text = 'a,b\r\n"1\n\n""2\r\n",x\n\n"y"\n"open\nto the end'
   const expected = [
     [1, 'a,b\r\n'],
@@ -67,7 +67,7 @@ it('splitLines yields a line as soon as its terminator arrives', async () => {
   expect(asked).toBeLessThan(100)
 })
 
-it('splitLines throws at a line over 1 MiB, with its number, without holding more of it', async () => {
+it('splitLines throws at a line over 1 MiB, with its number, without buffering more of it', async () => {
   let sent = 0
   function* endless() {
     yield Buffer.from('first\n')

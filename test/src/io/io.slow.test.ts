@@ -5,7 +5,7 @@ import { listOf, useCli } from '../support.ts'
 
 const cli = useCli()
 
-describe('a list is written as it comes', () => {
+describe('a list is written as it arrives', () => {
   /** A slow stdout that records the number of requests before each write. */
   function slow(milliseconds = 0) {
     const writes: { readonly bytes: number; readonly requests: number }[] = []
@@ -21,7 +21,7 @@ describe('a list is written as it comes', () => {
   }
 
   it.each(['ndjson', 'json', 'tsv', 'id', 'table'])(
-    '%s: prints each page at once, and requests at most one page ahead',
+    '%s: prints each page immediately, and requests at most one page ahead',
     async format => {
       cli.instance.use(listOf(500))
       const { writes, stdout } = slow(5)

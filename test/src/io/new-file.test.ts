@@ -24,7 +24,7 @@ async function writeDraft(path: string, content: string): Promise<void> {
 }
 
 describe('a draft', () => {
-  it('has a temporary name until it is whole, is readable by its owner alone, and can be written after that', async () => {
+  it('has a temporary name until it is complete, is readable only by its owner, and can be written afterwards', async () => {
     const folder = newFolder()
     const draft = await openDraft(join(folder, 'a.part'))
     await draft.file.writeFile('one')
@@ -51,7 +51,7 @@ describe('a draft', () => {
 })
 
 describe('openOutFile', () => {
-  it('gives the file its name when it is committed, with text and bytes in order', async () => {
+  it('renames the file when it is committed, with text and bytes in order', async () => {
     const path = join(newFolder(), 'a')
     const file = await openOutFile(path)
     expect(file.isEmpty).toBe(true)
@@ -73,7 +73,7 @@ describe('openOutFile', () => {
     }
   })
 
-  it('is a usage error for an existing path and for standard output, and an I/O error in a missing folder', async () => {
+  it('throws a usage error for an existing path and for standard output, and an I/O error in a missing folder', async () => {
     const folder = newFolder()
     writeFileSync(join(folder, 'a'), '')
     for (const path of [join(folder, 'a'), '', '-'])

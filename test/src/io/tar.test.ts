@@ -15,7 +15,7 @@ function changed(change: (header: Buffer) => unknown, bytes = archive('case/a'))
 }
 
 describe('readTar', () => {
-  it('returns files, not folders, by their names', () => {
+  it('returns files, but not folders, by name', () => {
     const folder = { name: './case/' }
     const files = ['./case/a', './case/keys/b'].map(name => ({ name, data: text(name) }))
     const read = readTar(Buffer.from(createTar([folder, ...files, { name: 'case/empty', data: text('') }])))
@@ -53,7 +53,7 @@ describe('readTar', () => {
       /has data after its end/,
     ],
     ['other bytes', () => Buffer.from('not an archive'.repeat(100)), /was changed/],
-  ])('refuses %s', (_, bytes, problem) => {
+  ])('rejects %s', (_, bytes, problem) => {
     expect(() => readTar(bytes())).toThrow(problem)
   })
 })

@@ -76,14 +76,14 @@ const codeOf = (work: Promise<unknown>) =>
     error => error.code as string,
   )
 
-describe('an input of its own', () => {
+describe('the input of a job', () => {
   const input = (folder: string, content = 'rows') => {
     mkdirSync(folder, { recursive: true })
     writeFileSync(join(folder, 'rows'), content, { mode: 0o600 })
     return join(folder, 'rows')
   }
 
-  it('becomes the job’s own, and is removed with it', async () => {
+  it('is copied into the job, and removed with it', async () => {
     const { folder, jobs } = fresh()
     const job = randomUUID()
     const stopped = await jobs.create({ job, note: '' }, input(folder))
@@ -94,7 +94,7 @@ describe('an input of its own', () => {
     expect(readdirSync(folder)).toEqual([])
   })
 
-  it('when another process removed it before the job was made, makes no job', async () => {
+  it('when another process removed it before the job was created, creates no job', async () => {
     const folder = newFolder()
     const job = randomUUID()
     const suspended = {
@@ -110,7 +110,7 @@ describe('an input of its own', () => {
 })
 
 describe('find', () => {
-  it('returns a job by its id, and with "last" the one written last', async () => {
+  it('returns a job by id, and with "last" the most recently written one', async () => {
     const { folder, jobs } = fresh()
     const first = await stoppedJob(jobs, 1, 2)
     const second = await stoppedJob(jobs, 3)
@@ -134,7 +134,7 @@ describe('find', () => {
     await expect(nowhere.find('last')).rejects.toMatchObject({ exit: 2, hint })
   })
 
-  it('with "last", returns a damaged job, which may be of any profile', async () => {
+  it('with "last", returns a damaged job, which may belong to any profile', async () => {
     const folder = newFolder()
     const job = await stoppedJob(openJobs(folder), 1)
     writeFileSync(pathOf(folder, job), '')
@@ -153,7 +153,7 @@ describe('find', () => {
       })
   })
 
-  it('ignores files that are no jobs', async () => {
+  it('ignores files that are not jobs', async () => {
     const { folder, jobs } = fresh()
     const job = await stoppedJob(jobs, 1)
     for (const name of [`${job}.job.part`, `${job}.x`, 'notes', '.job']) writeFileSync(join(folder, name), '')
@@ -163,7 +163,7 @@ describe('find', () => {
 })
 
 describe('a resumed job', () => {
-  it('has the entries of all earlier runs, and writes a file of its own', async () => {
+  it('has the entries of all earlier runs, and writes its own file', async () => {
     const { folder, jobs } = fresh()
     const id = await stoppedJob(jobs, 1, 2)
     const second = await jobs.resume(id)
@@ -198,7 +198,7 @@ describe('the file of a job', () => {
     expect(modes).toEqual([0o700, 0o600])
   })
 
-  it('when it is cut at any byte, is read up to the incomplete last line', async () => {
+  it('when it is truncated at any byte, is read up to the incomplete last line', async () => {
     const { folder, jobs } = fresh()
     const id = await stoppedJob(jobs, 1, 2)
     const path = pathOf(folder, id)
@@ -221,7 +221,7 @@ describe('the file of a job', () => {
     ['a few characters', '[["n"'],
     ['blocks that were never written', '\0'.repeat(4096)],
     ['a line in whose middle nothing was written', '[["n",\0\0\0\0]]\n'],
-  ])('when it ends with %s, is read up to that, also after a later run', async (_, garbage) => {
+  ])('when it ends with %s, is read up to that point, even after a later run', async (_, garbage) => {
     const { folder, jobs } = fresh()
     const id = await stoppedJob(jobs, 1)
     for (const run of [1, 2]) {
@@ -233,7 +233,7 @@ describe('the file of a job', () => {
     expect(await numbersIn(jobs.runs(id))).toEqual([1, 2, 3])
   })
 
-  it('when a line before its last cannot be read, is damaged', async () => {
+  it('when a line before the last cannot be read, counts as damaged', async () => {
     const { folder, jobs } = fresh()
     const id = await stoppedJob(jobs, 1, 2)
     await (await jobs.resume(id)).close(false)
@@ -248,7 +248,7 @@ describe('the file of a job', () => {
     })
   })
 
-  it('rejects an entry that would be too long to read again, and accepts others after it', async () => {
+  it('rejects an entry that would be too long to read, and accepts others afterwards', async () => {
     const { jobs } = fresh()
     const job = await newJob(jobs)
     const long = ['n', 'x'.repeat(1024 * 1024)] as unknown as Counted
@@ -259,7 +259,7 @@ describe('the file of a job', () => {
   })
 
   it.each(['', 'hello\n', '{"owner":{},"header":{"job":"x","nota":""}}\n'])(
-    'is damaged at line 1 when it begins with %j',
+    'counts as damaged at line 1 when it begins with %j',
     async content => {
       const { folder, jobs } = fresh()
       const id = await stoppedJob(jobs, 1)
@@ -269,7 +269,7 @@ describe('the file of a job', () => {
     },
   )
 
-  it('when it cannot be created, ends with a hint', async () => {
+  it('when it cannot be created, fails with a hint', async () => {
     const folder = newFolder()
     writeFileSync(folder, '')
     const hint = 'count elsewhere'
@@ -292,7 +292,7 @@ describe('the file of a job', () => {
 })
 
 describe('append', () => {
-  it('keeps the order of entries that are appended at once', async () => {
+  it('keeps the order of entries that are appended concurrently', async () => {
     const jobs = openJobs(newFolder())
     const job = await newJob(jobs)
     await Promise.all([job.append(['n', 1], ['n', 2]), job.append(['n', 3])])
@@ -300,7 +300,7 @@ describe('append', () => {
     expect(await numbersIn(jobs.runs(job.header.job))).toEqual([1, 2, 3, 4])
   })
 
-  it('after a failure, fails at every call', async () => {
+  it('after a failure, fails on every call', async () => {
     const jobs = openJobs(newFolder())
     const job = await newJob(jobs)
     await job.close(false)
@@ -308,7 +308,7 @@ describe('append', () => {
     expect(await numbersIn(jobs.runs(job.header.job))).toEqual([])
   })
 
-  it('resolves when the events are flushed to the disk, and not before', async () => {
+  it('resolves when the events are flushed to disk, not before', async () => {
     const folder = newFolder()
     const job = await newJob(openJobs(folder))
     const probe = await open(pathOf(folder, job.header.job))
@@ -333,7 +333,7 @@ describe('append', () => {
     }
   })
 
-  it('fails when the file is gone', async () => {
+  it('when the file is gone, fails', async () => {
     const folder = newFolder()
     const job = await newJob(openJobs(folder))
     rmSync(pathOf(folder, job.header.job))
@@ -342,7 +342,7 @@ describe('append', () => {
 })
 
 describe('when several processes resume one job', () => {
-  it('exactly one gets it, and the others do not damage it', async () => {
+  it('only one succeeds, and the others do not damage it', async () => {
     for (let round = 0; round < 20; round += 1) {
       const jobs = openJobs(newFolder())
       const id = await stoppedJob(jobs, 1, 2)
@@ -357,7 +357,7 @@ describe('when several processes resume one job', () => {
     }
   })
 
-  it('one that comes when it is done is rejected', async () => {
+  it('one that starts after its end is rejected', async () => {
     const jobs = openJobs(newFolder())
     const id = await stoppedJob(jobs, 1)
     await (await jobs.resume(id)).close(true)
@@ -365,7 +365,7 @@ describe('when several processes resume one job', () => {
   })
 })
 
-describe('when the process that holds a job', () => {
+describe('taking over a job from another process', () => {
   /** Another process than the one that is asked about; `code` is that of the error with which it cannot be signalled. */
   const otherThan = (pid: number, code: string | null): JobKind<Header>['host'] => ({
     pid: pid + 1,
@@ -392,17 +392,17 @@ describe('when the process that holds a job', () => {
     ['runs', null, 'busy'],
     ['runs as another user', 'EPERM', 'busy'],
     ['has ended', 'ESRCH', null],
-  ])('%s, the job is taken over only if it has ended', async (_, code, expected) => {
+  ])('when the owner %s, takes over the job only if the owner has ended', async (_, code, expected) => {
     expect(await resumeHeldBy({}, otherThan(process.pid, code))).toBe(expected)
   })
 
-  it('has ended and another one has its pid, the job is taken over', async () => {
+  it('when the owner has ended and another process has its pid, takes over the job', async () => {
     const parent = await identify(process.ppid)
     expect(await resumeHeldBy(parent)).toBe('busy')
     expect(await resumeHeldBy({ ...parent, started: 'another time' })).toBe(null)
   })
 
-  it('has the pid of the process that resumes, the job is taken over unless that holds it itself', async () => {
+  it('when the owner has the pid of this process, takes over the job unless this process holds it', async () => {
     expect(await resumeHeldBy({}, process)).toBe('busy')
     const folder = newFolder()
     const jobs = openJobs(folder, process)
@@ -412,7 +412,7 @@ describe('when the process that holds a job', () => {
     expect(await codeOf(jobs.resume(other))).toBe(null)
   })
 
-  it('is on another machine, the job is taken over after ten minutes without a write', async () => {
+  it('when the owner is on another machine, takes over the job after ten minutes without a write', async () => {
     const owner = { host: 'another-machine', pid: process.pid, started: 'then' }
     expect(hostname()).not.toBe(owner.host)
     expect(await resumeHeldBy(owner, process)).toBe('busy')
@@ -420,7 +420,7 @@ describe('when the process that holds a job', () => {
     expect(await resumeHeldBy(owner, process, 601_000)).toBe(null)
   })
 
-  it('was taken for dead and continues, its appends and checks fail', async () => {
+  it('when the owner was considered dead and continues, its appends and checks fail', async () => {
     const { folder, jobs } = fresh()
     const first = await newJob(jobs)
     await first.append(['n', 1])

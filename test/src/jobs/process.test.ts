@@ -6,7 +6,7 @@ import { identify, isRunning, statusFromPs } from '../../../src/jobs/process.ts'
 const hasPs = spawnSync('ps', ['-o', 'stat=,lstart=', '-p', String(process.pid)]).status === 0
 
 describe('isRunning', () => {
-  it('is true for a process that runs, and false for a later one with its pid', async () => {
+  it('returns true for a running process, and false for a later one with the same pid', async () => {
     const identity = await identify(process.pid)
     expect(await isRunning(identity, process)).toBe(true)
     if (process.platform === 'win32') return
@@ -14,7 +14,7 @@ describe('isRunning', () => {
     expect(await isRunning({ ...identity, started: 'another time' }, process)).toBe(false)
   })
 
-  it('is false for a process that has ended', async () => {
+  it('returns false for an ended process', async () => {
     const child = spawn(process.execPath, ['-e', 'process.stdin.resume()'])
     const identity = await identify(child.pid ?? 0)
     child.stdin.end()
@@ -22,7 +22,7 @@ describe('isRunning', () => {
     expect(await isRunning(identity, process)).toBe(false)
   })
 
-  it.skipIf(process.platform !== 'linux')('is false for a zombie', async () => {
+  it.skipIf(process.platform !== 'linux')('returns false for a zombie', async () => {
     // The shell starts a process and becomes one that never waits for it.
     const parent = spawn('sh', ['-c', 'sleep 0.05 & echo $!; exec sleep 60'])
     try {
@@ -38,14 +38,14 @@ describe('isRunning', () => {
 })
 
 describe.skipIf(!hasPs)('statusFromPs', () => {
-  it('is the same each time, and another for another process', async () => {
+  it('is the same each time, and differs between processes', async () => {
     const [first, second] = [await statusFromPs(process.pid), await statusFromPs(process.pid)]
     expect(first).toMatchObject({ started: expect.stringMatching(/\d\d:\d\d:\d\d \d{4}$/), isZombie: false })
     expect(second).toEqual(first)
     expect((await statusFromPs(1))?.started).not.toBe(first?.started)
   })
 
-  it('rejects for a process that has ended', async () => {
+  it('rejects for an ended process', async () => {
     const child = spawn(process.execPath, ['-e', ''])
     await once(child, 'exit')
     await expect(statusFromPs(child.pid ?? 0)).rejects.toThrow()

@@ -116,7 +116,7 @@ const canaries = new RegExp(
 )
 
 describe.each(['--verbose', '--debug'])('%s', flag => {
-  it.each(commands)('shows no secret and no personal data: %s %s', async (...args) => {
+  it.each(commands)('shows no secret or personal data: %s %s', async (...args) => {
     serve()
     const { code, stderr } = await cli.run([...args.filter(Boolean), flag], { stdin: `${secret.password}\n` })
     expect({ code, stderr }).toMatchObject({ code: 0 })
@@ -125,7 +125,7 @@ describe.each(['--verbose', '--debug'])('%s', flag => {
     expect(traced.join('\n')).not.toMatch(canaries)
   })
 
-  it('hides them when calls fail and are retried', async () => {
+  it('hides secrets and personal data when calls fail and are retried', async () => {
     cli.instance.use(http.all('*', () => fails(503, `unavailable`, `no ${secret.subject} ${apiKey}`)))
     const { stderr } = await cli.run(['list', '--subject', secret.subject, flag])
     const traced = stderr.split('\n').filter(line => /^[*<>]/.test(line))
@@ -160,14 +160,14 @@ it('reports a wrong clock', async () => {
   expect((await cli.run(['get', id, '--verbose'])).stderr).toMatch(/clock is 3\d{3} s ahead of the instance/)
 })
 
-it('only --debug shows a stack, without messages', async () => {
+it('shows a stack only with --debug, without messages', async () => {
   cli.instance.use(http.get(byId, () => HttpResponse.json({ error: 'not_found', message: secret.subject })))
   expect((await cli.run(['get', id, '--verbose'])).stderr).not.toMatch(/^\s+at /m)
   const { stderr } = await cli.run(['get', id, '--debug'])
   expect(stderr).toMatch(/^\* thrown: ContractError\n\s+at .*response\.ts/m)
 })
 
-describe('what is redacted', () => {
+describe('redaction', () => {
   it.each([
     ['{"error":"not_found","message":"no maria"}', '{"error":"not_found","message":"…"}'],
     ['{"site_id":"maria@example.com","accepted":true}', '{"site_id":"…","accepted":true}'],
@@ -178,7 +178,7 @@ describe('what is redacted', () => {
     ['<p>maria', '8 bytes, not JSON'],
     ['"maria@x"', '"…"'],
     ['', 'no body'],
-  ])('the body %s is shown as %s', (body, shown) => {
+  ])('prints the body %s as %s', (body, shown) => {
     expect(redactBody(body)).toBe(shown)
   })
 
@@ -186,12 +186,12 @@ describe('what is redacted', () => {
     ['/api/v1/consents/maria%40example.com', '/api/v1/consents/:id', '/api/v1/consents/…'],
     [`/tenant/api/v1/consents/${id}/history`, '/api/v1/consents/:id/history', `/api/v1/consents/${id}/history`],
     ['/api/v1/consents?limit=9&to=maria&cursor=abc', '/api/v1/consents', '/api/v1/consents?limit=9&to=…&cursor=…'],
-  ])('the URL %s', (url, path, shown) => {
+  ])('redacts the URL %s', (url, path, shown) => {
     expect(redactUrl(`https://consent.example.com${url}`, path)).toBe(shown)
   })
 })
 
-describe('an invalid flag exits with 2 before any request', () => {
+describe('invalid flags exit with 2 before any request', () => {
   it.each([
     ['--timeout', '0'],
     ['--timeout', 'soon'],
@@ -202,7 +202,7 @@ describe('an invalid flag exits with 2 before any request', () => {
     ['--max-wait', 'x'],
     ['--max-wait', '-1'],
     ['--max-wait', '99999'],
-  ])('%s %j', async (flag, value) => {
+  ])('rejects %s %j', async (flag, value) => {
     for (const command of [['list'], ['config', 'list'], ['create', '--site', site, '--refused']]) {
       expectExit(await cli.run([...command, `${flag}=${value}`]), 2, flag)
     }
@@ -212,7 +212,7 @@ describe('an invalid flag exits with 2 before any request', () => {
   it.each([
     ['CONSENTCTL_TIMEOUT', '0'],
     ['CONSENTCTL_MAX_WAIT', 'long'],
-  ])('nor does %s=%s', async (name, value) => {
+  ])('rejects %s=%s in the environment', async (name, value) => {
     expectExit(await cli.run(['list'], { env: { [name]: value } }), 2, name)
   })
 })

@@ -17,7 +17,7 @@ describe('--json=fields', () => {
     )
   })
 
-  it('gives one object for one id, a null where there is no value, and passes over spaces', async () => {
+  it('returns one object for one id, null for missing values, and ignores spaces', async () => {
     cli.instance.use(answers('get', byId, consent({ region: null })))
     const { stdout } = await cli.run(['get', '7', '--json=region, preferences'])
     expect(stdout).toBe('{\n  "region": null,\n  "preferences": {\n    "marketing": true\n  }\n}\n')
@@ -39,7 +39,7 @@ describe('--json=fields', () => {
     expectExit(await cli.run(['get', '--json=id', '--json', '7']), 2, 'is repeated')
   })
 
-  it('has errors as one line of JSON', async () => {
+  it('prints errors as one line of JSON', async () => {
     expectExit(await cli.run(['list', '--json=id', '--bogus']), 2, { code: 'usage' })
     expect(machineError((await cli.run(['list', '--json='])).stderr)).toMatchObject({ code: 'usage' })
   })
@@ -60,7 +60,7 @@ describe('--columns', () => {
     expect(stdout).toBe(`country\tid\nDE\t${uuid(0)}\n`)
   })
 
-  it('shows chosen columns in a table, and all of them even if it is narrow', async () => {
+  it('shows the selected columns in a table, and all of them even if it is narrow', async () => {
     cli.instance.use(listOf(2, index => consent({ id: uuid(index), region: null })))
     const columns = 'user_agent,id,region,updated_at,subject_id'
     const { stdout } = await cli.run(['list', '--columns', columns, '--color', 'never'], {
@@ -71,7 +71,7 @@ describe('--columns', () => {
     expect(stdout).toContain(uuid(1))
   })
 
-  it('shows only these of one record', async () => {
+  it('shows only the selected fields of one record', async () => {
     cli.instance.use(answers('get', byId, consent()))
     const { stdout } = await cli.run(['get', '7', '--columns', 'region,id', '--color', 'never'], screen)
     expect(stdout).toBe(`REGION  BE\nID      ${uuid(1)}\n`)
@@ -79,7 +79,7 @@ describe('--columns', () => {
 })
 
 describe('--no-truncate', () => {
-  it('cuts nothing and leaves no column out', async () => {
+  it('truncates nothing and omits no column', async () => {
     const long = '同意 '.repeat(60)
     cli.instance.use(listOf(2, index => consent({ id: uuid(index), subject_id: `${long}end` })))
     const { stdout } = await cli.run(['list', '--no-truncate', '--color', 'never'], {
@@ -99,7 +99,7 @@ describe('--no-truncate', () => {
   })
 })
 
-it('--no-csv-guard leaves formulas as they are', async () => {
+it('--no-csv-guard leaves formulas unchanged', async () => {
   cli.instance.use(listOf(1, () => consent({ subject_id: '=1+1' })))
   const subject = async (...flags: string[]) => {
     const { stdout } = await cli.run(['list', '-o', 'csv', '--columns', 'subject_id', ...flags])
@@ -109,7 +109,7 @@ it('--no-csv-guard leaves formulas as they are', async () => {
   expect(await subject('--no-csv-guard')).toEqual([['=1+1']])
 })
 
-describe('an invalid choice of fields is a usage error before any request', () => {
+describe('an invalid selection of fields is a usage error before any request', () => {
   it.each([
     ['list --json=id,nope', `unknown field "nope"`],
     ['list --columns nope', `use ${legal}`],
@@ -148,7 +148,7 @@ describe('an invalid choice of fields is a usage error before any request', () =
   })
 })
 
-it('a secret that is among the fields is printed', async () => {
+it('prints a secret that is among the fields', async () => {
   signedIn(cli, 'post', keysPath, () => ({ ...apiKeyOf(), key: newKey }))
   const { stdout } = await runAs(cli, ['keys', 'create', '--name', 'a', '--json=key'])
   expect(JSON.parse(stdout)).toEqual({ key: newKey })

@@ -30,7 +30,7 @@ const text = fc.oneof(
 const cell = fc.oneof(text, fc.constant(null), fc.integer(), fc.boolean())
 const asText = (value: Cell) => (value === null ? null : String(value))
 
-it('any values read back unchanged, null distinct from an empty text, with and without the guard', () => {
+it('any values read back unchanged, with null distinct from an empty text, with and without the guard', () => {
   fc.assert(
     fc.property(fc.array(fc.record({ a: cell, b: cell }), { maxLength: 5 }), fc.boolean(), (rows, unguarded) => {
       const { header, cells } = readCsv(written(rows, { unguarded }), { isGuarded: !unguarded })
@@ -41,7 +41,7 @@ it('any values read back unchanged, null distinct from an empty text, with and w
   )
 })
 
-it('lines end with CRLF, the header’s too, and an empty list is a header', () => {
+it('lines end with CRLF, including the header, and an empty list is a header', () => {
   expect(written([])).toBe('a,b\r\n')
   expect(written([{ a: 'x', b: 1 }])).toBe('a,b\r\nx,1\r\n')
 })
@@ -53,11 +53,11 @@ it.each<[string, Row, string]>([
   ['spaces at the ends', { a: ' a', b: 'b ' }, '" a","b "'],
   ['an object', { a: { x: 'y' }, b: true }, '"{""x"":""y""}",true'],
   ['controls, which CSV cannot escape', { a: '\u001b[m', b: '\0' }, '\u001b[m,\0'],
-])('%s is written as RFC 4180 has it', (_, row, line) => {
+])('writes %s as in RFC 4180', (_, row, line) => {
   expect(written([row])).toBe(`a,b\r\n${line}\r\n`)
 })
 
-it('a row of one null is not an empty line', () => {
+it('a row with a single null is not an empty line', () => {
   const one = { ...view, columns: view.columns.slice(0, 1) }
   expect(written([{ a: null, b: 1 }], {}, one)).toBe('a\r\n""\r\n')
 })
@@ -66,7 +66,7 @@ it('shows a lone surrogate instead of replacing it', () => {
   expect(written([{ a: 'a\ud800b', b: '\udc00' }])).toBe('a,b\r\na\\u{d800}b,\\u{dc00}\r\n')
 })
 
-describe('a cell that a spreadsheet reads as a formula', () => {
+describe('formulas in CSV', () => {
   it.each([
     '=1+1',
     '+1',
@@ -83,7 +83,7 @@ describe('a cell that a spreadsheet reads as a formula', () => {
     '\u200b＋1',
     ' \ufeff@x',
     "'\u2060-1",
-  ])('%j has an apostrophe before it, unless --no-csv-guard', value => {
+  ])('%j gets a leading apostrophe, unless --no-csv-guard is set', value => {
     const [[guarded]] = readCsv(written([{ a: value, b: 0 }]), { isGuarded: false }).cells as [[string]]
     const [[bare]] = readCsv(written([{ a: value, b: 0 }], { unguarded: true }), { isGuarded: false }).cells as [
       [string],

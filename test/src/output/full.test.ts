@@ -17,7 +17,7 @@ function full(writes: number): Writable {
 }
 
 describe.each([...formatNames])('%s on a full disk', format => {
-  it.each([0, 1])('ends with 1 and says so, after %i pages that were written', async writes => {
+  it.each([0, 1])('exits with 1 and says so, after %i written pages', async writes => {
     cli.instance.use(listOf(300))
     const ran = await cli.run(['list', '-o', format], { stdout: full(writes) })
     expectExit(ran, 1, 'cannot write the output: no space left')

@@ -27,7 +27,7 @@ describe('widths', () => {
     expect(widthOf(text)).toBe(width)
   })
 
-  it('the quick ways give what the slow one gives', () => {
+  it('the fast paths return the same as the slow one', () => {
     const unit = fc.oneof(
       fc.integer({ min: 0x20, max: 0x52f }),
       fc.integer({ min: 0x2010, max: 0x2030 }),
@@ -48,7 +48,7 @@ describe('widths', () => {
 describe('cutting', () => {
   const text = fc.string({ unit: fc.constantFrom(...samples.map(([, sample]) => sample), 'a', ' ', '…') })
 
-  it('keeps graphemes whole within the width, and returns the width that is left', () => {
+  it('keeps graphemes whole within the width, and returns the remaining width', () => {
     fc.assert(
       fc.property(text, fc.integer({ min: 4, max: 40 }), (whole, width) => {
         // No grapheme of these is wider than four columns, and at least one is always kept.
@@ -63,7 +63,7 @@ describe('cutting', () => {
     )
   })
 
-  it('takes no part of a letter whose accent stands behind the cut', () => {
+  it('never takes part of a letter whose accent is behind the cut', () => {
     expect(prefix('abe\u0301', 3)).toEqual(['abe\u0301', 3])
     expect(prefix('abe\u0301', 2)).toEqual(['ab', 2])
   })

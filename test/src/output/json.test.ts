@@ -12,7 +12,7 @@ const pages = fc.array(fc.array(fc.jsonValue({ stringUnit: 'binary', maxDepth: 2
   maxLength: 4,
 })
 
-it('json is one array of all rows, for any pages', () => {
+it('json prints one array of all rows, for any pages', () => {
   fc.assert(
     fc.property(pages, rows => {
       const renderer = json(view, options)
@@ -23,7 +23,7 @@ it('json is one array of all rows, for any pages', () => {
   )
 })
 
-it('ndjson is one row a line, complete with each page, for any pages', () => {
+it('ndjson prints one row per line, complete with each page, for any pages', () => {
   fc.assert(
     fc.property(pages, rows => {
       const renderer = ndjson(view, options)
@@ -37,7 +37,7 @@ it('ndjson is one row a line, complete with each page, for any pages', () => {
   )
 })
 
-it('one id is one object, several and those of standard input are an array', async () => {
+it('one id prints an object; several ids and those of standard input print an array', async () => {
   cli.instance.use(answers('get', byId, consent()))
   expect(JSON.parse((await cli.run(['get', '7', '--json'])).stdout)).toEqual(consent())
   expect(JSON.parse((await cli.run(['get', '7', '8', '--json'])).stdout)).toEqual([consent(), consent()])

@@ -90,7 +90,7 @@ const flagsOf = (format: FormatName) => ['-o', format, '--color', 'never', ...(f
 describe.each(places)('on %s', (_place, tty) => {
   describe.each(formatNames)('%s', format => {
     it.each(cases.map(each => [each.args.slice(0, 4).join(' '), each] as const))(
-      '%s: prints what the instance responded',
+      '%s: prints the response of the instance',
       async (_, { args, handlers, stdin, loadServer, cells, ...expected }) => {
         cli.instance.use(...handlers)
         const options = { tty, columns: 240, ...(stdin && { stdin }), ...(loadServer && { loadServer }) }

@@ -34,7 +34,7 @@ describe('--out', () => {
     ['csv', ['-o', 'csv']],
     ['yaml', ['-o', 'yaml']],
     ['id', ['-q']],
-  ])('has every page, as standard output off a terminal has: %s', async (_, flags) => {
+  ])('contains every page, like standard output off a terminal: %s', async (_, flags) => {
     cli.instance.use(listOf(250))
     const { folder, file } = place()
     const { stdout: expected } = await cli.run(['list', ...flags])
@@ -50,7 +50,7 @@ describe('--out', () => {
     expect(statSync(file).mode & 0o777).toBe(0o600)
   })
 
-  it('a table in it is not coloured, and has every record', async () => {
+  it('a table in the file is not coloured, and contains every record', async () => {
     cli.instance.use(listOf(120))
     const { file } = place()
     await cli.run(['list', '-o', 'table', '--out', file], screen)
@@ -66,7 +66,7 @@ describe('--out', () => {
     expect((await cli.run(['list', '-q', '--out', `${file}2`])).stderr).toBe('')
   })
 
-  it('exists after a partial success too', async () => {
+  it('is also written after a partial success', async () => {
     cli.instance.use(
       http.get(byId, ({ params }) =>
         params['id'] === '8' ? fails(404, 'not_found') : HttpResponse.json(consent({ id: String(params['id']) })),
@@ -83,10 +83,10 @@ describe('an existing file is rejected before any request', () => {
     ['a file', (file: string) => writeFileSync(file, 'mine')],
     ['a folder', (file: string) => mkdirSync(file)],
     ['a link to nothing', (file: string) => symlinkSync('/nowhere/at/all', file)],
-  ])('%s of that name is exit 2', async (_, make) => {
+  ])('%s with that name exits with 2', async (_, make) => {
     const { folder, file } = place()
     make(file)
-    expectUnsent(cli, await cli.run(['rm', '7', '--yes', '--out', file]), 'exists already')
+    expectUnsent(cli, await cli.run(['rm', '7', '--yes', '--out', file]), 'already exists')
     expect(readdirSync(folder)).toEqual(['records'])
   })
 
@@ -94,12 +94,12 @@ describe('an existing file is rejected before any request', () => {
     ['', 2],
     ['-', 2],
     ['/nowhere/at/all', 1],
-  ])('--out %j is exit %i', async (file, exit) => {
+  ])('--out %j exits with %i', async (file, exit) => {
     expectExit(await cli.run(['list', '--json', `--out=${file}`]), exit, { exit })
     expect(cli.sent()).toEqual([])
   })
 
-  it('one that is made in the meantime stays, and the records are kept beside it', async () => {
+  it('a file created meanwhile stays, and the records are saved next to it', async () => {
     const { folder, file } = place()
     cli.instance.use(
       http.delete(byId, () => {
@@ -117,7 +117,7 @@ describe('an existing file is rejected before any request', () => {
 })
 
 describe('--force', () => {
-  it('overwrites a file at once when the records are complete, and only its owner can read it', async () => {
+  it('overwrites a file only when the records are complete, readable only by its owner', async () => {
     cli.instance.use(listOf(2))
     const { folder, file } = place()
     writeFileSync(file, 'before', { mode: 0o644 })
@@ -127,7 +127,7 @@ describe('--force', () => {
     expect(readdirSync(folder)).toEqual(['records'])
   })
 
-  it('when the list fails, leaves the file as it was; creates one if there is no file', async () => {
+  it('when the list fails, leaves the file unchanged; creates one if there is no file', async () => {
     cli.instance.use(http.get(consentsPath, () => fails(400, 'invalid_request')))
     const { folder, file } = place()
     writeFileSync(file, 'before')
@@ -158,8 +158,8 @@ describe('--force', () => {
   })
 })
 
-describe('after a failure there is no half file', () => {
-  it('a list that fails in the middle leaves no file and suggests no cursor', async () => {
+describe('a failure leaves no partial file', () => {
+  it('a list that fails midway leaves no file and suggests no cursor', async () => {
     let page = 0
     cli.instance.use(
       http.get(consentsPath, () => {
@@ -174,7 +174,7 @@ describe('after a failure there is no half file', () => {
     expect(readdirSync(folder)).toEqual([])
   })
 
-  it.each([['get'], ['rm', '--yes']])('a record that is not there leaves nothing: %s', async (...words) => {
+  it.each([['get'], ['rm', '--yes']])('a missing record leaves no file: %s', async (...words) => {
     cli.instance.use(
       http.get(byId, () => fails(404, 'not_found')),
       http.delete(byId, () => fails(404, 'not_found')),
@@ -186,7 +186,7 @@ describe('after a failure there is no half file', () => {
     expect(readdirSync(folder)).toEqual([])
   })
 
-  it('wrong options leave nothing', async () => {
+  it('invalid options leave no file', async () => {
     const { folder, file } = place()
     expect(await cli.run(['list', '--all', '--limit', '3', '--out', file])).toMatchObject({ code: 2 })
     expect(readdirSync(folder)).toEqual([])
@@ -202,7 +202,7 @@ it('writes a new key only to the file', async () => {
   expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({ key: newKey })
 })
 
-it('without it, creates no file', async () => {
+it('creates no file without it', async () => {
   cli.instance.use(answers('get', byId, consent()))
   const { file } = place()
   await cli.run(['get', '7'])

@@ -34,7 +34,7 @@ describe.each(Object.entries(colors))('the colour %s', (_, index) => {
 describe('a state on a terminal', () => {
   const painted = (state: string, word: string) => palette(Chalk, true).tone(toneOf(state), word)
 
-  it('has a colour beside its word, in a list and alone', async () => {
+  it('is coloured in addition to its word, in a list and in a single record', async () => {
     const rows = [consent({ id: uuid(1) }), consent({ id: uuid(2), accepted: false })]
     cli.instance.use(
       listOf(2, index => rows[index] ?? consent()),

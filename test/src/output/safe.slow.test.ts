@@ -85,8 +85,8 @@ describe('in JSON', () => {
   })
 })
 
-describe('in lines of JSON', () => {
-  it('each value is as it is alone, beside any others', () => {
+describe('JSON lines', () => {
+  it('print each value like a value alone, next to any others', () => {
     const values = fc.array(fc.oneof(fc.constant('plain'), nasty, fc.record({ text: nasty })), {
       maxLength: 5,
     })
@@ -98,7 +98,7 @@ describe('in lines of JSON', () => {
   })
 })
 
-describe('in TSV', () => {
+describe('TSV', () => {
   const unescaped = (cell: string) =>
     cell.replace(/\\(?:u([\da-f]{4})|(.))/g, (_, unit?: string, letter = '') =>
       unit
@@ -106,7 +106,7 @@ describe('in TSV', () => {
         : ({ t: '\t', n: '\n', r: '\r', '\\': '\\' }[letter as string] ?? '?'),
     )
 
-  it('any text reads back unchanged, from one line and one cell', () => {
+  it('reads back any text unchanged, from one line and one cell', () => {
     fc.assert(
       fc.property(nasty, text => {
         const cell = tsvText(text)
@@ -122,7 +122,7 @@ describe('in TSV', () => {
     ['\u001b', '\\u001b'],
     ['\\u001b', '\\\\u001b'],
     ['同意 👍', '同意 👍'],
-  ])('%j is %j', (text, cell) => {
+  ])('escapes %j as %j', (text, cell) => {
     expect(tsvText(text)).toBe(cell)
   })
 })
@@ -182,14 +182,14 @@ describe('untrusted text never reaches the terminal unescaped', () => {
     }
   })
 
-  it('a cursor of the instance is made safe where it is shown', async () => {
+  it('a cursor of the instance is escaped where it is shown', async () => {
     const next_cursor = 'c\u001b]0;owned\u0007\u202e'
     cli.instance.use(http.get(consentsPath, () => HttpResponse.json({ data: [consent()], next_cursor })))
     const { stderr } = await cli.run(['list', '--limit', '1', '--color', 'never'], screen)
     expect(stderr).not.toMatch(dangerous)
   })
 
-  it('a request id is made safe', async () => {
+  it('a request id is escaped', async () => {
     cli.instance.use(
       http.get(byId, () => {
         const response = fails(400, 'invalid_request')

@@ -21,25 +21,25 @@ async function saidTo(mode: number, args: readonly string[]): Promise<string> {
   return stderr
 }
 
-describe('a secret that is written to a file by the shell', () => {
+describe('a secret redirected to a file by the shell', () => {
   const create = ['keys', 'create', '--name', 'ci', '--email', email, '--password-stdin', '--json']
   const answering = () => signedIn(cli, 'post', keysPath, () => ({ ...apiKeyOf(), key: newKey }))
 
-  it.each([0o644, 0o640, 0o604])('is warned about if others can read it: mode %o', async mode => {
+  it.each([0o644, 0o640, 0o604])('prints a warning if others can read it: mode %o', async mode => {
     answering()
     expect(await saidTo(mode, create)).toContain('warning: others can read the file that this secret is written to')
   })
 
-  it('is not if they cannot', async () => {
+  it('prints no warning if they cannot', async () => {
     answering()
     expect(await saidTo(0o600, create)).not.toContain('warning')
   })
 
-  it('is also warned about if it is the key in use', async () => {
+  it('also prints a warning if it is the key in use', async () => {
     expect(await saidTo(0o644, ['auth', 'token', '-q'])).toContain('warning: others can read')
   })
 
-  it('is not where no secret is printed', async () => {
+  it('prints no warning where no secret is printed', async () => {
     cli.instance.use(listOf(1))
     expect(await saidTo(0o644, ['list', '--json'])).toBe('')
   })

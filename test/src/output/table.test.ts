@@ -24,7 +24,7 @@ function record(index: number) {
 const linesOf = (text: string) => text.trimEnd().split('\n')
 
 describe('a list', () => {
-  it.each([40, 80, 132, 200])('never exceeds %i columns, stays in line, and never cuts an id', async columns => {
+  it.each([40, 80, 132, 200])('never exceeds %i columns, stays aligned, and never truncates an id', async columns => {
     cli.instance.use(listOf(40, record))
     const { stdout } = await cli.run(['list', '--color', 'never'], { ...screen, columns })
     const lines = linesOf(stdout)
@@ -38,7 +38,7 @@ describe('a list', () => {
     expect(stdout).not.toMatch(dangerous)
   })
 
-  it('leaves out columns by rank as the terminal gets narrower', async () => {
+  it('omits columns by rank as the terminal gets narrower', async () => {
     cli.instance.use(listOf(3))
     let before: string[] = []
     for (let columns = 30; columns <= 260; columns += 5) {
@@ -51,19 +51,19 @@ describe('a list', () => {
     expect(before.length).toBeGreaterThanOrEqual(9)
   })
 
-  it('cuts no id of a later page that is longer than those of the first', async () => {
+  it('truncates no id of a later page that is longer than those of the first', async () => {
     cli.instance.use(listOf(200, index => consent({ id: index < 100 ? String(index) : uuid(index) })))
     const { stdout } = await cli.run(['list', '--all'], { ...screen, columns: 80 })
     for (const index of [100, 199]) expect(stdout).toContain(uuid(index))
   })
 
-  it('has its titles once for several pages', async () => {
+  it('prints its headers once for several pages', async () => {
     cli.instance.use(listOf(250))
     const { stdout } = await cli.run(['list', '--all', '--color', 'never'], { ...screen, columns: 80 })
     expect(stdout.match(/^ID /gm)).toHaveLength(1)
   })
 
-  it('takes its width from the terminal, else from COLUMNS, else it is 80', async () => {
+  it('takes its width from the terminal, then from COLUMNS, else uses 80', async () => {
     cli.instance.use(listOf(1, () => record(1)))
     const widest = async (options: object) => {
       const { stdout } = await cli.run(['list', '--color', 'never'], { ...screen, ...options })
@@ -76,12 +76,12 @@ describe('a list', () => {
   })
 })
 
-describe('columns that are not shown', () => {
+describe('hidden columns', () => {
   const narrow = { ...screen, columns: 80 }
   const notShown = (stderr: string) =>
     /^not shown: ((?:.|\n)*)\s\(-o\swide\sshows\sall\)$/m.exec(stderr)?.[1]?.split(/,\s/) ?? []
 
-  it('are named below the table, together with how to see them, and only if they have values', async () => {
+  it('are listed below the table with a hint to show them, only if they have values', async () => {
     cli.instance.use(listOf(3, index => consent({ id: uuid(index), region: null, preferences: {} })))
     const { stdout, stderr } = await cli.run(['list', '--color', 'never'], narrow)
     const titles = linesOf(stdout)[0]?.toLowerCase().split(/ +/) ?? []
@@ -92,7 +92,7 @@ describe('columns that are not shown', () => {
     expect(stderr.trimEnd().split('\n').at(-1)).toBe('3 records')
   })
 
-  it('are shortened first, so that 80 columns hold the day of a record', async () => {
+  it('are shortened first, and 80 columns still show the day of a record', async () => {
     cli.instance.use(listOf(1, () => consent({ subject_id: 'x'.repeat(60), created_at: '2026-01-31T09:30:00.000Z' })))
     const { stdout, stderr } = await cli.run(['list', '--color', 'never'], narrow)
     const [titles = '', row = ''] = linesOf(stdout)
@@ -102,7 +102,7 @@ describe('columns that are not shown', () => {
     expect(linesOf(wider.stdout)[1]).toContain('2026-01-31 09:30Z')
   })
 
-  it('are named if only later pages have values', async () => {
+  it('are listed if only later pages have values', async () => {
     cli.instance.use(listOf(150, index => consent({ id: uuid(index), region: index < 120 ? null : 'BE' })))
     expect(notShown((await cli.run(['list', '--all'], narrow)).stderr)).toContain('region')
     expect(notShown((await cli.run(['list'], narrow)).stderr)).not.toContain('region')
@@ -113,12 +113,12 @@ describe('columns that are not shown', () => {
     ['with --columns', ['--columns', 'id']],
     ['in another format', ['-o', 'tsv']],
     ['with -q', ['-q']],
-  ])('are not named %s', async (_, flags) => {
+  ])('are not listed %s', async (_, flags) => {
     cli.instance.use(listOf(3))
     expect((await cli.run(['list', ...flags], narrow)).stderr).not.toContain('not shown')
   })
 
-  it('are all shown, uncut and in the order of the table, with -o wide', async () => {
+  it('are all shown, in full and in table order, with -o wide', async () => {
     const row = consent({ subject_id: long, user_agent: long, deleted_at: null })
     cli.instance.use(listOf(1, () => row))
     const { stdout } = await cli.run(['list', '-o', 'wide', '--color', 'never'], narrow)
@@ -131,7 +131,7 @@ describe('columns that are not shown', () => {
 })
 
 describe('several ids', () => {
-  it('are never cut, whatever the first one is', async () => {
+  it('are never truncated, regardless of the first one', async () => {
     const ids = ['7', uuid(1), `record-${'x'.repeat(60)}`]
     for (const id of ids) cli.instance.use(answers('get', byId.replace(':id', id), consent({ id })))
     const { stdout } = await cli.run(['get', ...ids], { ...screen, columns: 80 })
@@ -140,7 +140,7 @@ describe('several ids', () => {
 })
 
 describe('one record', () => {
-  it.each([40, 80, 200])('fits %i columns, except for an uncut id', async columns => {
+  it.each([40, 80, 200])('fits %i columns, except for a full id', async columns => {
     const withId = 'POLICY_VERSION  '.length + uuid(0).length
     for (const index of texts.keys()) {
       cli.instance.use(answers('get', byId, record(index)))
@@ -154,7 +154,7 @@ describe('one record', () => {
     }
   })
 
-  it('shows every field whole', () => {
+  it('shows every field in full', () => {
     const view: View<{ text: string }> = { id: () => '', columns: [{ name: 'text', value: row => row.text }] }
     const unit = fc.constantFrom(
       'a',
@@ -185,7 +185,7 @@ describe('one record', () => {
     )
   })
 
-  it('has its times as the instance has them, and unset fields only if they are requested', async () => {
+  it('shows times as the instance has them, and unset fields only if requested', async () => {
     cli.instance.use(answers('get', byId, consent({ created_at: '1769851800', deleted_at: null })))
     const { stdout } = await cli.run(['get', '7', '--color', 'never'], { ...screen, columns: 80 })
     expect(stdout).toMatch(/^CREATED_AT +1769851800$/m)
@@ -197,7 +197,7 @@ describe('one record', () => {
   })
 })
 
-it('a history fits too, and cuts no time', async () => {
+it('a history fits too, and truncates no time', async () => {
   const data = texts.map(text => entry({ changed_by: text + long, preferences: { [text]: long } }))
   cli.instance.use(answers('get', `${byId}/history`, { data }))
   for (const columns of [40, 80, 200]) {

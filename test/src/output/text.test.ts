@@ -19,7 +19,7 @@ const fields = [
   'deleted_at',
 ]
 
-it('TSV has no header, and every field uncut in the order of the specification', async () => {
+it('TSV has no header, and every field in full in the order of the specification', async () => {
   const record = consent({
     user_agent: 'x'.repeat(500),
     preferences: { a: 'é', b: [1, null] },
@@ -34,7 +34,7 @@ it('TSV has no header, and every field uncut in the order of the specification',
   expect(stdout).toBe(`${values.join('\t')}\n`.repeat(2))
 })
 
-it('--header begins it with the names of the fields, for an empty list too', async () => {
+it('--header prints the field names first, even for an empty list', async () => {
   cli.instance.use(listOf(1))
   const { stdout } = await cli.run(['list', '--header'])
   expect(stdout.split('\n')[0]).toBe(fields.join('\t'))

@@ -53,7 +53,7 @@ it('any row reads back unchanged with YAML 1.2, without terminal controls', () =
   )
 })
 
-it('a row is a document, a field a line', () => {
+it('prints one document per row, one field per line', () => {
   const row = { id: 'a\u{e0041}', no: '\u001b', accepted: true, preferences: { a: [1, 'b\n'] }, region: null }
   expect(written([row, {}])).toBe(
     [
@@ -75,6 +75,6 @@ it('a long key starts with a question mark', () => {
   expect(written([{ preferences: { [long]: 1, a: 2 } }])).toBe(`---\npreferences: {? "${long}": 1, "a": 2}\n`)
 })
 
-it('an empty list has no document', () => {
+it('prints no document for an empty list', () => {
   expect(written([])).toBe('')
 })

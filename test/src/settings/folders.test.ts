@@ -5,7 +5,7 @@ import { expectNoStdout, jsonOf } from '../support.ts'
 
 type Env = Record<string, string>
 
-describe('where the configuration is', () => {
+describe('folder of the configuration', () => {
   const cases: [env: Env, platform: string, folder: string | undefined, source?: string][] = [
     [{ CONSENTCTL_CONFIG_DIR: '/c', XDG_CONFIG_HOME: '/x', HOME: '/h' }, 'linux', '/c', 'CONSENTCTL_CONFIG_DIR'],
     [{ CONSENTCTL_CONFIG_DIR: 'relative', HOME: '/h' }, 'linux', 'relative', 'CONSENTCTL_CONFIG_DIR'],
@@ -31,7 +31,7 @@ describe('where the configuration is', () => {
   })
 })
 
-describe('where the journals are', () => {
+describe('folder of the job files', () => {
   const cases: [env: Env, platform: string, folder: string][] = [
     [{ CONSENTCTL_STATE_DIR: '/s', XDG_STATE_HOME: '/x', HOME: '/h' }, 'linux', '/s'],
     [{ XDG_STATE_HOME: '/x', HOME: '/h' }, 'linux', '/x/consentctl'],
@@ -45,7 +45,7 @@ describe('where the journals are', () => {
     expect(stateFolder(env, platform).value).toBe(folder)
   })
 
-  it('throws an error that names the variable to set when there is no home folder', () => {
+  it('when there is no home folder, throws an error that names the variable to set', () => {
     expect(() => stateFolder({}, 'linux')).toThrow(
       expect.objectContaining({ exit: 2, hint: expect.stringContaining('CONSENTCTL_STATE_DIR') }),
     )
@@ -55,7 +55,7 @@ describe('where the journals are', () => {
 describe('without a home folder', () => {
   const env = { CONSENTCTL_BASE_URL: 'https://x.example' }
 
-  it('reads the environment alone', async () => {
+  it('reads only the environment', async () => {
     const rows = jsonOf(await run(['config', 'list', '--json'], { env })) as { setting: string; value: string | null }[]
     expect(rows).toContainEqual({ setting: 'config_folder', value: null, source: 'not set' })
     expect(rows).toContainEqual({
@@ -66,7 +66,7 @@ describe('without a home folder', () => {
   })
 
   it.each(['config set site 01939d2c-7b1a-7c3e-9a51-000000000abc', 'config path', 'auth logout'])(
-    '%s ends with 2 and names the variable to set',
+    '%s exits with 2 and names the variable to set',
     async line => {
       expectNoStdout(await run(line.split(' '), { env }), 2, 'CONSENTCTL_CONFIG_DIR')
     },

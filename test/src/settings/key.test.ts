@@ -34,7 +34,7 @@ describe('CONSENTCTL_API_KEY_FILE', () => {
     ['with CRLF', `${apiKey}\r\n`],
     ['with a byte order mark', `\ufeff${apiKey}\n`],
     ['with blank lines around', `\n  ${apiKey} \n\n`],
-  ])('sends the key of a file: %s', async (_, content) => {
+  ])('sends the key from a file: %s', async (_, content) => {
     cli.instance.use(listOf(0))
     expect(await list({ CONSENTCTL_API_KEY_FILE: keyFile(content) })).toMatchObject({ code: 0, stderr: '' })
     expect(sentKeys()).toEqual([`Bearer ${apiKey}`])
@@ -51,7 +51,7 @@ describe('CONSENTCTL_API_KEY_FILE', () => {
     ['of several lines', () => keyFile(`${apiKey}\n${apiKey}`), 'is not an API key'],
     ['something else', () => keyFile('-----BEGIN PRIVATE KEY-----'), 'is not an API key'],
     ['a control in it', () => keyFile(`${apiKey}\u0000`), 'is not an API key'],
-  ])('when it is %s, ends with 4 without a request', async (_, path, said) => {
+  ])('when it is %s, exits with 4 without a request', async (_, path, said) => {
     const { code, stdout, stderr } = await list({ CONSENTCTL_API_KEY_FILE: path() })
     expect({ code, stdout }).toEqual({ code: 4, stdout: '' })
     const told = machineError(stderr)
@@ -74,7 +74,7 @@ describe('CONSENTCTL_API_KEY_FILE', () => {
     expect(warnings).toHaveLength(warns ? 1 : 0)
   })
 
-  it('is read from a pipe, to its end', async () => {
+  it('is read from a pipe to its end', async () => {
     const { code, stderr } = await new Promise<{ code: number; stderr: string }>(resolve => {
       const pipe = fifo()
       const reading = list({ CONSENTCTL_API_KEY_FILE: pipe })
@@ -92,10 +92,10 @@ describe('CONSENTCTL_API_KEY_FILE', () => {
   it.each(['without a writer', 'that never ends'])('a pipe %s has a time limit', async kind => {
     const pipe = fifo()
     if (kind === 'that never ends') execFileSync('sh', ['-c', 'sleep 1 > "$0" &', pipe], { stdio: 'ignore' })
-    await expect(readKeyFile(pipe, () => {}, 100)).rejects.toThrow(refused('did not end in 0.1 s'))
+    await expect(readKeyFile(pipe, () => {}, 100)).rejects.toThrow(refused('did not finish within 0.1 s'))
   })
 
-  it('together with CONSENTCTL_API_KEY ends with 2', async () => {
+  it('together with CONSENTCTL_API_KEY exits with 2', async () => {
     const both = { CONSENTCTL_API_KEY: apiKey, CONSENTCTL_API_KEY_FILE: keyFile(apiKey) }
     expectUnsent(cli, await list(both), 'both set')
   })
@@ -108,7 +108,7 @@ describe('CONSENTCTL_API_KEY_FILE', () => {
   })
 })
 
-describe('an invalid key in the environment ends with 4 without a request', () => {
+describe('an invalid key in the environment exits with 4 without a request', () => {
   it.each(['token', `${apiKey}\r\nx-evil: 1`, `${apiKey} x`, 'sk-', 'sk-é'])('%j', async key => {
     expect(await list({ CONSENTCTL_API_KEY: key })).toMatchObject({ code: 4, stdout: '' })
     expect(cli.sent()).toEqual([])
@@ -131,7 +131,7 @@ describe('a key_command', () => {
     return { dir, env: { CONSENTCTL_CONFIG_DIR: dir, CONSENTCTL_BASE_URL: '' } }
   }
 
-  it('is run once, by the shell, with the environment; its key goes with every request', async () => {
+  it('is run once, by the shell, with the environment; its key is sent with every request', async () => {
     const log = fresh()
     const { env } = await profileWith(`echo ran >> ${log}; printf '%s\\n' "$PREFIX" | sed s/$/${apiKey.slice(3)}/`)
     cli.instance.use(listOf(250))
@@ -173,7 +173,7 @@ describe('a key_command', () => {
     [`echo ${apiKey}; echo ${apiKey}`, 'is not an API key'],
     ['cat /dev/zero', 'prints more than'],
     [`echo ${apiKey}; exit 1`, 'failed with exit code 1'],
-  ])('when it gives no key, ends with 4: %s', async (command, said) => {
+  ])('when it prints no key, exits with 4: %s', async (command, said) => {
     const { env } = await profileWith(command)
     const ran = await list({ ...env, PATH: process.env['PATH'] ?? '' })
     expectNoStdout(ran, 4, { message: expect.stringContaining(said) })
@@ -187,7 +187,7 @@ describe('a key_command', () => {
     const pipes = () => process.getActiveResourcesInfo().filter(name => name === 'PipeWrap').length
     const before = pipes()
     for (const command of ['sleep 2', 'sleep 2 | cat'])
-      await expect(runKeyCommand(command, context, 100)).rejects.toThrow(refused('did not end in 0.1 s'))
+      await expect(runKeyCommand(command, context, 100)).rejects.toThrow(refused('did not finish within 0.1 s'))
     await new Promise(resolve => setTimeout(resolve, 50))
     expect(pipes()).toBe(before) // nothing that the process would wait for before it ends
   })
@@ -200,7 +200,7 @@ describe('a key_command', () => {
     expect(() => execFileSync('cat', [log], { stdio: 'ignore' })).toThrow()
   })
 
-  it('takes precedence over a stored key, and an environment key over it', async () => {
+  it('takes precedence over a stored key, but not over an environment key', async () => {
     const { dir, env } = await profileWith('echo sk-of-command')
     await saveProfile(dir, 'p', { base_url: cli.instance.url }, 'sk-stored')
     cli.instance.use(listOf(0))
@@ -218,7 +218,7 @@ describe('a key_command', () => {
   })
 })
 
-describe('a key on the command line is rejected with 2 and not repeated', () => {
+describe('a key on the command line is rejected with exit code 2 and not printed', () => {
   it.each([
     ['get', apiKey],
     ['list', '--subject', apiKey],

@@ -23,7 +23,7 @@ it('uses no proxy for an instance on this machine', async () => {
 })
 
 it.each(['HTTPS_PROXY', 'https_proxy', 'ALL_PROXY', 'all_proxy'])(
-  'asks the proxy of %s for a tunnel, without key and path',
+  'requests a tunnel from the proxy of %s without sending it the key or the path',
   async variable => {
     tunnel.status = 502
     const { code, stderr } = await run(['list'], { env: { ...https, [variable]: tunnel.url } })
@@ -34,7 +34,7 @@ it.each(['HTTPS_PROXY', 'https_proxy', 'ALL_PROXY', 'all_proxy'])(
   },
 )
 
-it('sends the proxy its credentials, and shows them nowhere', async () => {
+it('sends the proxy its credentials, and never prints them', async () => {
   tunnel.status = 502
   const HTTPS_PROXY = tunnel.url.replace('://', '://ann:s3cret%21@')
   const { stderr } = await run(['list', '--debug'], { env: { ...https, HTTPS_PROXY } })
@@ -45,17 +45,17 @@ it('sends the proxy its credentials, and shows them nowhere', async () => {
   expect(stderr).not.toContain(credentials)
 })
 
-describe('an error of the proxy says what to do, and that the create was not sent', () => {
+describe('proxy errors', () => {
   const create = ['create', '--site', '01939d2c-7b1a-7c3e-9a51-000000000abc', '--json']
 
-  it('wants credentials', async () => {
+  it('when the proxy requires credentials, exits with 2 and a hint', async () => {
     tunnel.status = 407
     const ran = await run(create, { env: { ...https, HTTPS_PROXY: tunnel.url } })
     expectExit(ran, 2, { hint: expect.stringContaining('HTTPS_PROXY=http://user:password@') })
     expect(tunnel.requests).toHaveLength(1)
   })
 
-  it('refuses the connection', async () => {
+  it('when the proxy refuses the connection, exits with 7 and a hint', async () => {
     const HTTPS_PROXY = `http://127.0.0.1:${await freePort()}`
     const { code, stderr } = await run(create, { env: { ...https, HTTPS_PROXY } })
     expect(code).toBe(7)
@@ -64,7 +64,7 @@ describe('an error of the proxy says what to do, and that the create was not sen
   })
 
   it.each(['socks5://127.0.0.1:1080', 'ftp://proxy', 'http://', 'http://[::'])(
-    'an unusable proxy is an error: %s',
+    'reports an unusable proxy: %s',
     async HTTPS_PROXY => {
       const ran = await run(create, { env: { ...https, HTTPS_PROXY } })
       expectExit(ran, 2, { message: expect.stringContaining('HTTPS_PROXY') })
@@ -72,7 +72,7 @@ describe('an error of the proxy says what to do, and that the create was not sen
   )
 })
 
-it('plain http goes through a tunnel too, if it is allowed', async () => {
+it('plain http uses a tunnel too, if it is allowed', async () => {
   faulty.script(respond(200, { data: [], next_cursor: null }))
   const CONSENTCTL_BASE_URL = `http://instance.test:${faulty.port}`
   const more = { CONSENTCTL_BASE_URL, CONSENTCTL_ALLOW_HTTP: 'instance.test', http_proxy: tunnel.url }
@@ -112,7 +112,7 @@ describe('NO_PROXY', () => {
     },
   )
 
-  it('http and https have proxies of their own', () => {
+  it('http and https have separate proxies', () => {
     const env = { HTTP_PROXY: 'http://a.test', HTTPS_PROXY: 'http://b.test' }
     expect(proxyFor('http://c.test', env)?.shown).toBe('http://a.test')
     expect(proxyFor('https://c.test', env)?.shown).toBe('http://b.test')

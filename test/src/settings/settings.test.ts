@@ -59,7 +59,7 @@ describe('precedence: flag, environment, profile, default', () => {
     })
   })
 
-  it.each(['toString', 'constructor', '__proto__'])('a profile named %s has only what it was given', name => {
+  it.each(['toString', 'constructor', '__proto__'])('a profile named %s has only its own settings', name => {
     expect(() => resolve({ profile: name }, {}, files)).toThrow(`no profile "${name}"`)
     expect(resolve({ profile: name, baseUrl: 'https://x.example' }, {}, files)).toMatchObject({
       apiKey: null,
@@ -67,7 +67,7 @@ describe('precedence: flag, environment, profile, default', () => {
     })
   })
 
-  it('rejects an unknown profile and names the known ones', () => {
+  it('rejects an unknown profile and lists the known ones', () => {
     const error = expect.objectContaining({ exit: 2, hint: expect.stringContaining('shop, staging') })
     expect(() => resolve({ profile: 'prod' }, {}, files)).toThrow(error)
     expect(() => resolve({}, { CONSENTCTL_PROFILE: 'prod' }, files)).toThrow(error)
@@ -80,7 +80,7 @@ describe('addresses', () => {
     ['HTTPS://Consent.Example.com:443', 'https://consent.example.com'],
     ['https://x.example/base///', 'https://x.example/base'],
     ['http://[::1]:8787', 'http://[::1]:8787'],
-  ])('%s is %s', (given, value) => {
+  ])('parses %s as %s', (given, value) => {
     expect(resolve({ baseUrl: given }, {}).baseUrl?.value).toBe(value)
   })
 
@@ -107,7 +107,7 @@ it.each([
   ['https://x.example/api/v1', 'https://x.example'],
   ['https://x.example/api/v1/consents/', 'https://x.example'],
   ['http://127.0.0.1:8787/base/api', 'http://127.0.0.1:8787/base'],
-])('rejects an address with the path of the API, and names the one to use: %s', (given, address) => {
+])('rejects an address with the path of the API, and suggests the correct one: %s', (given, address) => {
   const error = expect.objectContaining({
     exit: 2,
     message: expect.stringContaining('--base-url: remove the path of the API from'),
@@ -134,7 +134,7 @@ describe('plain http', () => {
     'http://localhost.evil.example',
     'http://0.0.0.0:80',
     'http://[::ffff:10.0.0.1]',
-  ])('%s is refused unless CONSENTCTL_ALLOW_HTTP names the host', baseUrl => {
+  ])('%s is rejected unless CONSENTCTL_ALLOW_HTTP names the host', baseUrl => {
     const refused = expect.objectContaining({
       exit: 2,
       hint: expect.stringContaining('CONSENTCTL_ALLOW_HTTP'),
@@ -149,7 +149,7 @@ describe('plain http', () => {
   })
 })
 
-describe('a stored key goes only to its own scheme, host and port', () => {
+describe('a stored key is sent only to its own scheme, host and port', () => {
   it.each([
     'http://shop.example',
     'https://shop.example:8443',
@@ -159,7 +159,7 @@ describe('a stored key goes only to its own scheme, host and port', () => {
     'https://shop.example.',
     'https://shop.example:444',
     'https://xn--shp-sna.example',
-  ])('not to %s', baseUrl => {
+  ])('is not sent to %s', baseUrl => {
     const settings = resolve({ baseUrl }, { CONSENTCTL_ALLOW_HTTP: 'shop.example' }, files)
     expect(settings.apiKey).toBeNull()
     expect(() => requireApiKey(settings)).toThrow(
@@ -172,7 +172,7 @@ describe('a stored key goes only to its own scheme, host and port', () => {
     'HTTPS://SHOP.EXAMPLE',
     'https://shop.example:443',
     'https://Shop.example:443/x/',
-  ])('to %s, which is the same', baseUrl => {
+  ])('is sent to %s, which is the same', baseUrl => {
     expect(resolve({ baseUrl }, {}, files).apiKey?.atHand).toBe('sk-of-shop')
   })
 
@@ -211,7 +211,7 @@ describe('a protected profile', () => {
     expect(isProtected({}, { CONSENTCTL_BASE_URL: 'https://test.example' })).toBe(true)
   })
 
-  it('when it is not a boolean, ends with 2', () => {
+  it('when it is not a boolean, exits with 2', () => {
     const wrong = { profiles: { a: { protected: 'yes' } } }
     expect(() => resolve({}, {}, { config: wrong })).toThrow(expect.objectContaining({ exit: 2 }))
   })

@@ -51,8 +51,8 @@ const canGiveUpRights = isRoot && spawnSync(process.execPath, ['-e', '0'], nobod
 if (isRoot && !canGiveUpRights)
   process.stderr.write('\n*** SKIPPED: files of another user. Only root may run this Node.js. ***\n\n')
 
-describe('of writers at once', () => {
-  it('none is lost: 20 processes add 20 profiles', { timeout: 60_000 }, async () => {
+describe('concurrent writers', () => {
+  it('lose nothing: 20 processes add 20 profiles', { timeout: 60_000 }, async () => {
     const folder = fresh()
     const env = { PATH: process.env['PATH'], CONSENTCTL_CONFIG_DIR: folder }
     const added = numbers.map(async number => {
@@ -67,7 +67,7 @@ describe('of writers at once', () => {
     expect(readdirSync(folder)).toEqual(['config.json'])
   })
 
-  it('none is lost of both files in one process: keys are added and forgotten', async () => {
+  it('lose nothing in both files in one process: keys are added and removed', async () => {
     const folder = fresh()
     await saveProfile(folder, 'first', profile, 'sk-first')
     await Promise.all([
@@ -78,7 +78,7 @@ describe('of writers at once', () => {
     expect(Object.keys(readCredentials(folder, () => {})).sort()).toEqual(numbers.map(number => `p${number}`).sort())
   })
 
-  it('a reader sees the old file or the new one, and never half of it', async () => {
+  it('let a reader see the old or the new file, never a partial one', async () => {
     const folder = fresh()
     await saveProfile(folder, 'a', profile, 'sk-a')
     let isDone = false
@@ -96,7 +96,7 @@ describe('of writers at once', () => {
     await writing
   })
 
-  it('a killed one does not block the next', async () => {
+  it('do not block after a killed one', async () => {
     const folder = fresh()
     await saveProfile(folder, 'a', profile, 'sk-a')
     const lock = join(folder, '.lock')
@@ -108,7 +108,7 @@ describe('of writers at once', () => {
     expect(readdirSync(folder)).not.toContain('.lock')
   })
 
-  it('waits for the one before it', async () => {
+  it('wait for the previous one', async () => {
     const folder = fresh()
     mkdirSync(folder, { mode: 0o700 })
     writeFileSync(join(folder, '.lock'), '')
@@ -124,7 +124,7 @@ describe('of writers at once', () => {
   })
 })
 
-it('files that are links stay links: what they lead to is written', async () => {
+it('files that are links stay links, and their targets are written', async () => {
   const [folder, elsewhere] = [fresh(), fresh()]
   for (const path of [folder, elsewhere]) mkdirSync(path, { mode: 0o700 })
   writeFileSync(join(elsewhere, 'real.json'), '{}', { mode: 0o644 })
@@ -135,7 +135,7 @@ it('files that are links stay links: what they lead to is written', async () => 
   expect(statSync(join(elsewhere, 'real.json')).mode & 0o777).toBe(0o600)
 })
 
-it('a folder that is a file ends with 1 and its path', async () => {
+it('when the folder is a file, exits with 1 and names its path', async () => {
   const folder = fresh()
   writeFileSync(folder, '')
   const args = ['config', 'set', 'base_url', 'https://a.example']
@@ -145,7 +145,7 @@ it('a folder that is a file ends with 1 and its path', async () => {
   expect(stderr).not.toContain('bug')
 })
 
-describe.runIf(canGiveUpRights)('where somebody else owns the files', () => {
+describe.runIf(canGiveUpRights)('when another user owns the files', () => {
   /** A folder of root's with a key, that others may look into. */
   async function foreign(fileMode: number) {
     const folder = fresh()
@@ -156,7 +156,7 @@ describe.runIf(canGiveUpRights)('where somebody else owns the files', () => {
     return { folder, env: { CONSENTCTL_CONFIG_DIR: folder, CONSENTCTL_BASE_URL: 'https://a.example' } }
   }
 
-  it('a readable file is used, with a warning that it cannot be restricted', async () => {
+  it('a readable file is used, with a warning that its mode cannot be changed', async () => {
     const { folder, env } = await foreign(0o644)
     const { code, stdout, stderr } = await asNobody(['config', 'list', '-o', 'tsv'], env)
     expect(code).toBe(0)
@@ -165,12 +165,12 @@ describe.runIf(canGiveUpRights)('where somebody else owns the files', () => {
     expect(statSync(join(folder, 'credentials.json')).mode & 0o777).toBe(0o644)
   })
 
-  it('an unreadable file ends with 2 and its path', async () => {
+  it('an unreadable file exits with 2 and its path', async () => {
     const { folder, env } = await foreign(0o600)
     expectNoStdout(await asNobody(['list'], env), 2, join(folder, 'config.json'), 'EACCES')
   })
 
-  it('a folder that cannot be written ends with 1, and nothing is changed', async () => {
+  it('a read-only folder exits with 1, and nothing is changed', async () => {
     const { folder, env } = await foreign(0o644)
     const before = readFileSync(join(folder, 'config.json'), 'utf8')
     for (const line of ['config set protected true', 'config unset site']) {
@@ -179,7 +179,7 @@ describe.runIf(canGiveUpRights)('where somebody else owns the files', () => {
     expect(readFileSync(join(folder, 'config.json'), 'utf8')).toBe(before)
   })
 
-  it('no key_command of theirs is run', async () => {
+  it('their key_command is not run', async () => {
     const { folder, env } = await foreign(0o644)
     const mark = join(folder, 'ran')
     await changeConfig(folder, config => ({

@@ -12,10 +12,10 @@ const fresh = () => join(root.path, String(++folders))
 const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8)
 const ignore = () => {}
 
-describe('what is stored', () => {
+describe('stored files', () => {
   const profile = { base_url: 'https://a.example' }
 
-  it('is for its owner alone: files 0600 in a folder 0700, and no file beside them', async () => {
+  it('are readable only by the owner: mode 0600 in a folder with 0700, without extra files', async () => {
     const folder = fresh()
     await saveProfile(folder, 'a.b', profile, 'sk-secret')
     expect(modeOf(folder)).toBe('700')
@@ -23,7 +23,7 @@ describe('what is stored', () => {
     for (const file of readdirSync(folder)) expect(modeOf(join(folder, file))).toBe('600')
   })
 
-  it('holds the key in credentials.json and nowhere else', async () => {
+  it('contain the key only in credentials.json', async () => {
     const folder = fresh()
     await saveProfile(folder, 'a', profile, 'sk-secret')
     expect(readFileSync(join(folder, 'config.json'), 'utf8')).not.toContain('sk-secret')
@@ -32,7 +32,7 @@ describe('what is stored', () => {
     })
   })
 
-  it.each(['a.b', 'a b', 'é', '0', 'constructor'])('keeps a profile named %j apart from others', async name => {
+  it.each(['a.b', 'a b', 'é', '0', 'constructor'])('keep a profile named %j separate from others', async name => {
     const folder = fresh()
     await saveProfile(folder, 'first', { ...profile, site: 's' }, 'sk-1')
     await saveProfile(folder, name, { base_url: 'https://b.example' }, 'sk-2')
@@ -55,23 +55,20 @@ describe('what is stored', () => {
   })
 })
 
-describe('too open permissions', () => {
+describe('permissions that are too open', () => {
   const listed = (folder: string) => cli.run(['config', 'list'], { env: { CONSENTCTL_CONFIG_DIR: folder } })
 
-  it.each([0o644, 0o640, 0o604, 0o660, 0o666])(
-    'when they are of the keys, are corrected with a warning: %o',
-    async mode => {
-      const folder = fresh()
-      await saveProfile(folder, 'a', { base_url: 'https://a.example' }, 'sk-secret')
-      const file = join(folder, 'credentials.json')
-      chmodSync(file, mode)
-      expectExit(await listed(folder), 0, /^warning: .*credentials\.json.*\n$/)
-      expect(modeOf(file)).toBe('600')
-      expect((await listed(folder)).stderr).toBe('')
-    },
-  )
+  it.each([0o644, 0o640, 0o604, 0o660, 0o666])('on the keys are corrected with a warning: %o', async mode => {
+    const folder = fresh()
+    await saveProfile(folder, 'a', { base_url: 'https://a.example' }, 'sk-secret')
+    const file = join(folder, 'credentials.json')
+    chmodSync(file, mode)
+    expectExit(await listed(folder), 0, /^warning: .*credentials\.json.*\n$/)
+    expect(modeOf(file)).toBe('600')
+    expect((await listed(folder)).stderr).toBe('')
+  })
 
-  it('when they are of the folder, are corrected with a warning', async () => {
+  it('on the folder are corrected with a warning', async () => {
     const folder = join(fresh(), 'consentctl')
     await saveProfile(folder, 'a', { base_url: 'https://a.example' }, 'sk-secret')
     chmodSync(folder, 0o777)
@@ -79,7 +76,7 @@ describe('too open permissions', () => {
     expect(modeOf(folder)).toBe('700')
   })
 
-  it('when the folder has another name, stay as they are, with a warning', async () => {
+  it('on a folder with another name stay unchanged, with a warning', async () => {
     const folder = fresh()
     await saveProfile(folder, 'a', { base_url: 'https://a.example' }, 'sk-secret')
     chmodSync(folder, 0o775)
@@ -87,7 +84,7 @@ describe('too open permissions', () => {
     expect(modeOf(folder)).toBe('775')
   })
 
-  it('when the folder is shared, such as /tmp, stay as they are', async () => {
+  it('on a shared folder such as /tmp stay unchanged', async () => {
     const folder = fresh()
     await saveProfile(folder, 'a', { base_url: 'https://a.example' }, 'sk-secret')
     chmodSync(folder, 0o1777)
@@ -96,7 +93,7 @@ describe('too open permissions', () => {
   })
 })
 
-describe('a file that cannot be used ends with 2, its path and its line', () => {
+describe('an unusable file exits with 2, its path and its line', () => {
   it.each([
     ['config.json', '{\n  "profile": "a",\n  oops\n}\n', 3],
     ['config.json', '{\n  "profile": "a",\n  "profiles": {\n', 4],
@@ -123,7 +120,7 @@ describe('a file that cannot be used ends with 2, its path and its line', () => 
     ['config.json', '{"profiles": {"a": {"base_url": 7}}}'],
     ['credentials.json', '{"a": {"api_key": 7, "base_url": "https://a.example"}}'],
     ['credentials.json', '{"a": "sk-secret"}'],
-  ])('%s of another shape: %s', async (name, text) => {
+  ])('%s with an invalid shape: %s', async (name, text) => {
     const folder = fresh()
     mkdirSync(folder, { mode: 0o700 })
     writeFileSync(join(folder, name), text, { mode: 0o600 })
@@ -132,7 +129,7 @@ describe('a file that cannot be used ends with 2, its path and its line', () => 
     expect(ran.stderr).not.toContain('sk-secret')
   })
 
-  it('a folder in the place of a file', async () => {
+  it('a folder in place of a file', async () => {
     const folder = fresh()
     mkdirSync(join(folder, 'config.json'), { recursive: true, mode: 0o700 })
     const ran = await cli.run(['config', 'list'], { env: { CONSENTCTL_CONFIG_DIR: folder } })

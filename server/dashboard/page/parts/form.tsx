@@ -5,13 +5,13 @@ import { useAction } from '../call.ts'
 import { Button } from './button.tsx'
 import { Mistake, Problem, rejectionOf } from './problem.tsx'
 
-/** An API error: each field below shows the part that is about it. */
+/** An API error; each field below shows the part about it. */
 const FieldErrors = createContext<unknown>(undefined)
 
 export interface FormProps {
-  /** Its error is shown below the fields, and at the field that it is about. */
+  /** Its error is shown below the fields, and at the field concerned. */
   readonly run: () => Promise<void>
-  /** An error that is shown elsewhere, such as that of a filtered list, for the fields. */
+  /** An error shown elsewhere, such as in a filtered list, for the fields. */
   readonly error?: unknown
   readonly submit: string
   readonly isDangerous?: boolean
@@ -79,7 +79,7 @@ interface FieldProps {
   readonly type?: 'text' | 'email' | 'password' | 'number' | 'date' | 'datetime-local'
   readonly autoComplete?: string
   readonly isRequired?: boolean
-  /** Makes it a text area with this many rows. */
+  /** Renders a text area with this many rows. */
   readonly lines?: number
 }
 
@@ -162,7 +162,7 @@ export function Check({ label, name, value, onValue }: CheckProps) {
 
 type Values = Readonly<Record<string, string | boolean>>
 
-/** Returns a function of a field's name, the name in the API's errors if it has one: it returns the field's properties. */
+/** Returns a function that maps a field's name, or its name in the API's errors, to the field's properties. */
 export function fieldsOf<T extends Values>(values: T, set: (values: T) => void) {
   return <Name extends keyof T & string>(name: Name) => ({
     name,

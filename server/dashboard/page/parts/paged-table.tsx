@@ -10,7 +10,7 @@ interface PageOf<Row> {
   readonly next_cursor: string | null
 }
 
-/** The cursors of a list's page and of those before it, because a cursor leads only to the next page. */
+/** The cursors of this page and the previous ones, because a cursor leads only to the next page. */
 export interface Place {
   /** The filters of the list. */
   readonly of: unknown
@@ -23,7 +23,7 @@ interface Pages<Row> {
   readonly go: (cursors: readonly string[]) => void
 }
 
-/** Reads one page of a list; another `filters` object starts over. `kept` is the place of an earlier visit, updated here. */
+/** Reads one page of a list; another `filters` object starts over. `kept` is the position of an earlier visit, and is updated here. */
 export function usePages<Row>(
   read: (query: { readonly cursor?: string }) => Promise<PageOf<Row>>,
   filters: unknown,
@@ -43,7 +43,7 @@ export function usePages<Row>(
 
 interface PagedTableProps<Row> extends Omit<TableProps<Row>, 'rows'> {
   readonly pages: Pages<Row>
-  /** Shown for a page without rows if there are older ones. */
+  /** Shown for an empty page if there are older rows. */
   readonly emptyPage: string
 }
 

@@ -6,7 +6,7 @@ import { Button } from './button.tsx'
 interface ProblemProps {
   readonly error: unknown
   readonly retry?: () => void
-  /** True if the text around it says what may have changed, as for actions of several calls. */
+  /** True if the surrounding text states what may have changed, as for actions of several calls. */
   readonly hasOwnWords?: boolean
 }
 
@@ -38,7 +38,7 @@ export class Mistake extends Error {
 
 interface Explanation {
   readonly title: string
-  /** Says if the call changed anything; hidden by `hasOwnWords`. */
+  /** States whether the call changed anything; hidden by `hasOwnWords`. */
   readonly changed?: string
   readonly advice: string
   readonly requestId?: string | null
@@ -95,9 +95,9 @@ function labelOf(name: string): string {
   return field?.labels?.[0]?.textContent ?? name.replaceAll('_', ' ')
 }
 
-const lost = 'The change may or may not have been made: look before you repeat it. '
+const lost = 'The change may or may not have been made: check before you repeat it. '
 
-/** Returns false for a sign-in and a sign-out, which are safe to repeat. */
+/** Returns false for a sign-in or sign-out, which are safe to repeat. */
 function isChange({ isRead, path }: Call): boolean {
   return !isRead && path !== '/api/v1/session'
 }

@@ -9,7 +9,7 @@ interface ScreenProps {
   /** The equivalent command, without `consentctl`. */
   readonly command?: readonly string[]
   readonly actions?: ComponentChildren
-  /** Links to the screens that it is a part of. */
+  /** Links to the parent screens. */
   readonly links?: ComponentChildren
   readonly children: ComponentChildren
 }
@@ -42,7 +42,7 @@ interface HeadingProps {
   readonly children: ComponentChildren
 }
 
-/** Takes the focus on mount and at each new `step`, if the element that had it is gone. */
+/** Takes the focus on mount and at each new `step`, if the focused element is gone. */
 export function Heading({ step, children }: HeadingProps) {
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
@@ -60,7 +60,7 @@ interface LoadedProps<T> {
   readonly children: (value: T) => ComponentChildren
 }
 
-/** Keeps showing an earlier value during a reload and beside an error. */
+/** Keeps showing the earlier value during a reload or next to an error. */
 export function Show<T>({ of: { value, error, isLoading, reload }, children }: LoadedProps<T>) {
   return (
     <>

@@ -2,7 +2,7 @@ import type { Site } from '../../../../src/contract/sites.ts'
 import { options } from './command.tsx'
 import { Check, Field, fieldsOf } from './form.tsx'
 
-/** The form's values, as typed: origins one a line; no retention means never. */
+/** The form's values, as typed: one origin per line; no retention means never. */
 export const newSiteFields = {
   name: '',
   policy_version: '1',
@@ -56,7 +56,7 @@ export function SiteFieldInputs({ fields, onFields }: SiteFieldsProps) {
 type Settings = Pick<Site, 'name' | 'policy_version' | 'allowed_origins' | 'retention_days' | 'strict_notices'>
 export type SettingsChange = { -readonly [K in keyof Settings]?: Settings[K] | undefined }
 
-/** Keeps text that is not a number, so that the service rejects it: no typing error becomes "never". */
+/** Keeps text that is not a number, so that the service rejects it and no typing error becomes "never". */
 export function settingsOf(fields: SiteFields): Settings {
   return {
     ...fields,

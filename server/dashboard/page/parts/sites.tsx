@@ -22,7 +22,7 @@ interface SiteSelectProps {
   readonly none: string
 }
 
-/** Adds the end of the id to a name that two sites share. */
+/** Appends the end of the id to a name shared by two sites. */
 export function SiteSelect({ sites, none, ...select }: SiteSelectProps) {
   const textOf = ({ id, name }: Site) => {
     const isShared = sites.some(other => other.name === name && other.id !== id)

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import { Button } from './button.tsx'
 import { formatNumber } from './text.tsx'
 
-/** Cells by the titles of their columns. The first column names the row. Numbers are formatted. */
+/** Cells by column title. The first column names the row. Numbers are formatted. */
 export type Columns<Row> = Readonly<Record<string, (row: Row) => ComponentChildren>>
 
 export interface TableProps<Row> {
@@ -12,7 +12,7 @@ export interface TableProps<Row> {
   readonly note?: string
   readonly columns: Columns<Row>
   readonly rows: readonly Row[]
-  /** Shown if there are no rows; without it, nothing is. */
+  /** Shown if there are no rows; if omitted, nothing is shown. */
   readonly empty?: string | undefined
 }
 

@@ -89,7 +89,7 @@ function actorOf({ kind, id, name }: AccountEntry['actor']): string {
   return `${noun}${name ?? id ?? kind}`
 }
 
-/** Present names of sites and keys, by id. */
+/** Current names of sites and keys, by id. */
 type Names = ReadonlyMap<unknown, string>
 
 const noNames: Names = new Map()

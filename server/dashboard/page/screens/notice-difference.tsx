@@ -18,7 +18,7 @@ interface DifferenceProps {
 
 interface Patch {
   readonly language: string
-  /** As from `diffLines`; null for PDFs. */
+  /** The result of `diffLines`; null for PDFs. */
   readonly lines: readonly string[] | null
 }
 
@@ -80,10 +80,10 @@ async function comparedIn(language: string, ...notices: [before: Notice, after: 
   return { language, lines: diffLines(old, present) }
 }
 
-/** With more edits, which take too long to find, the whole text is shown as replaced. */
+/** Beyond this number of edits, which take too long to find, the whole text is shown as replaced. */
 const mostEdits = 3000
 
-/** Returns a unified diff: `@OLD → NEW` before each hunk, the numbers of its first lines, then lines with their sign. */
+/** Returns a unified diff: `@OLD → NEW` with the first line numbers of each hunk, then lines with their sign. */
 function diffLines(old: string, present: string): string[] {
   const patch = structuredPatch('', '', old, present, '', '', { context: 3, maxEditLength: mostEdits })
   if (!patch) return [old, present].flatMap((text, index) => text.split('\n').map(line => `${'-+'[index]}${line}`))

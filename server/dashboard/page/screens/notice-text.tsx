@@ -21,7 +21,7 @@ async function readBytes({ site_id: id, policy_version }: Notice, text: NoticeTe
   throw new Mistake(`The text ${text.language} is not the one of version ${policy_version}: its SHA-256 differs.`)
 }
 
-/** Keeps a byte order mark, so that it is shown. @throws Mistake as `readBytes` */
+/** Keeps a byte order mark, so that it is shown. @throws Mistake like `readBytes` */
 export async function readText(notice: Notice, text: NoticeText): Promise<string> {
   return new TextDecoder('utf-8', { ignoreBOM: true }).decode(await readBytes(notice, text))
 }
@@ -54,7 +54,7 @@ interface NoticeTextProps {
   readonly language: string
 }
 
-/** Shows HTML as its source, and no PDF. */
+/** Shows HTML as source, and no PDF. */
 export function NoticeTextScreen({ site, version, language }: NoticeTextProps) {
   const found = useCall(async () => {
     const notice = await client.call(api.notices.get, { params: { id: site, version } })

@@ -13,7 +13,7 @@ interface Search {
   readonly round: number
 }
 
-/** The last search, kept for the way back from a record. In memory only: identifiers must not be in addresses or storage. */
+/** The last search, kept for returning from a record. In memory only: identifiers must not be in addresses or storage. */
 let kept: Search | null = null
 
 export function Person() {

@@ -74,8 +74,8 @@ function State({ facts: { record, purgedAt } }: { readonly facts: Facts }) {
   if (purgedAt)
     return (
       <p>
-        <Tag tone="bad">purged</Tag> <Time at={purgedAt} />: its preferences, and whose it was, are gone. Its history
-        still proves what was done.
+        <Tag tone="bad">purged</Tag> <Time at={purgedAt} />: its preferences and its subject are gone. Its history still
+        proves what was done.
       </p>
     )
   if (!deleted_at) return null

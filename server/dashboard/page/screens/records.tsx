@@ -18,7 +18,7 @@ export function Records({ params: [id] }: { readonly params: readonly string[] }
   return id ? <Record id={id} key={id} /> : <List />
 }
 
-/** The last list, kept for the way back from a record. In memory only, because filters name persons. */
+/** The last list, kept for returning from a record. In memory only, because filters name persons. */
 const kept: { filters: Filters; place: Place } = { filters: noFilters, place: { of: null, cursors: [] } }
 
 function List() {
@@ -62,7 +62,7 @@ function sentenceOf({ end }: Filters, { value, error, isLoading }: Count): strin
   return error === undefined && value ? formatCount(value.count, 'record') : 'The number is not known.'
 }
 
-/** Shows the time that the filters select by in place of the creation. */
+/** Shows the time used by the filters instead of the creation time. */
 function columnsOf({ end, imported }: Filters, sites: readonly Site[]): Columns<Consent> {
   const names = new Map(sites.map(({ id, name }) => [id, name]))
   const isImported = imported === 'true'

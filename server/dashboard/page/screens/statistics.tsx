@@ -92,7 +92,7 @@ function describe({ total, groups, complete, uncounted, as_of }: Stats): string 
 
 const figures = ['records', 'persons', 'anonymous', 'accepted', 'refused', 'withdrawn', 'deleted', 'imported'] as const
 
-/** `most`: records of the largest group. Screen readers skip the bars: they repeat a number of their row. */
+/** `most`: records of the largest group. Screen readers skip the bars, which repeat a number in the row. */
 function columnsOf(by: By, most: number): Columns<StatsGroup> {
   const isPreference = by === 'preference'
   const size = isPreference ? 'records' : 'persons'
@@ -119,7 +119,7 @@ function rateOf({ accepted, refused }: StatsGroup): string {
   return all === 0 ? '' : `${((given / all) * 100).toFixed(1)} %`
 }
 
-/** Names the group without a name: of an unknown country, or the sum of all that are not listed. */
+/** Names a group without a name: an unknown country, or the sum of all groups not listed. */
 function unnamed(by: By): string {
   return by === 'country' ? 'unknown' : 'all others'
 }

@@ -88,7 +88,7 @@ function isWanted(record: Consent, { accepted, preferences }: ConsentChange): bo
   )
 }
 
-/** `ignoreMissing`: a missing record is no error. */
+/** `ignoreMissing`: a missing record is not an error. */
 export function deletions({ ignoreMissing }: { readonly ignoreMissing: boolean }): Operation {
   return {
     command: 'rm',
@@ -119,7 +119,7 @@ async function remove(ctx: Context, { entry, sentAt }: Item, ignoreMissing: bool
   }
 }
 
-/** Lines for one record are sent in file order, one after the other. */
+/** Sends the lines of one record in file order, one after the other. */
 function onePerRequest(send: (item: Item) => Promise<Answer>): Sending {
   const inFlight = new Map<string, Promise<Answer>>()
   const inOrder = async (item: Item): Promise<Answer> => {

@@ -14,14 +14,14 @@ interface Place {
 type Fields = Record<string, unknown>
 type Setter = (cell: string, where: string, fields: Fields, preferences: Fields) => void
 
-/** A kind of lines that a CSV can have. */
+/** A kind of line that a CSV can contain. */
 export interface CsvKind {
   readonly noun: string
   /** `preferences` also allows `pref.NAME`. */
   readonly fields: readonly string[]
   /** A line without `accepted` records a refusal. */
   readonly silenceRefuses: boolean
-  /** Only `id` counts, and must not repeat. */
+  /** Uses only `id`, which must not repeat. */
   readonly isOfIds?: true | undefined
 }
 
@@ -95,10 +95,10 @@ export function openCsv(ctx: Context, kind: CsvKind, options: CsvOptions, delimi
       if (isTold) return
       isTold = true
       if (silenceRefuses && map.fields !== null && hasAnswer() && unanswered > 0)
-        await ctx.warn(`without an answer, which records a refusal: ${formatCount(unanswered, 'line')}`)
+        await ctx.warn(`without an answer, so recorded as a refusal: ${formatCount(unanswered, 'line')}`)
       for (const [column, word] of keptWords)
         await ctx.warn(
-          `"${word}" in ${column} is kept as text: to read it as true or false, name it with --true or --false`,
+          `"${word}" in ${column} is kept as text: to read it as true or false, add it to --true or --false`,
         )
     },
   }
@@ -127,7 +127,7 @@ function unusedColumns(header: readonly string[], places: readonly Place[], read
   return header.flatMap((name, index) => (isUnused(name, index) ? [nameColumn(header, index)] : []))
 }
 
-/** By the map, maybe as a field without a column. */
+/** Applies the map; a field may have no column. */
 function isNamed(field: string | undefined, { map }: CsvReading): boolean {
   return field !== undefined && map.fields !== null && Object.hasOwn(map.fields, field)
 }
@@ -157,7 +157,7 @@ function placeColumns(header: readonly string[], reading: CsvReading): Place[] {
     if (field === undefined && map.fields === null && !isOfIds)
       throw unknownColumn(nameColumn(header, index), fields, noun)
     if (field === undefined || isNamed(field, reading) || places.some(place => place.index === index)) continue
-    if (named.some(place => place.field === field)) throw usageError(`the header has the column "${column}" twice`)
+    if (named.some(place => place.field === field)) throw usageError(`the header contains the column "${column}" twice`)
     named.push({ index, field })
   }
   return [...places, ...named]
@@ -168,7 +168,7 @@ function unknownColumn(column: string, fields: readonly string[], noun: string) 
     `the header's "${column}" is not a field of ${noun}`,
     fields.includes('id')
       ? `name the columns that count, such as --map id=ID,accepted=Status, or use ${fieldNames(fields)}`
-      : `say which column is which with --map (--map-init FILE writes one to edit), or use ${fieldNames(fields)}`,
+      : `map the columns with --map (--map-init FILE writes a map to edit), or use ${fieldNames(fields)}`,
   )
 }
 
@@ -203,7 +203,7 @@ function toSetter(field: string, named: WordReader, keep: (word: string) => unkn
   }
 }
 
-/** Undefined if not named. @throws CliError invalid_data for an undecided word: it may look like a yes */
+/** Undefined for a value that is not in the map. @throws CliError invalid_data for an undecided value, which may look like a yes */
 function decided(named: WordReader, word: string, where: string): boolean | undefined {
   const value = named(word)
   if (value !== null) return value
@@ -211,10 +211,7 @@ function decided(named: WordReader, word: string, where: string): boolean | unde
 }
 
 function notAWord(word: string, where: string) {
-  return dataError(
-    `${where}: "${word}" is neither a yes nor a no`,
-    'name the word with --true or --false, or in the map',
-  )
+  return dataError(`${where}: "${word}" is neither yes nor no`, 'add the value to --true or --false, or to the map')
 }
 
 const converters: Readonly<Record<string, (cell: string, where: string) => unknown>> = {

@@ -43,7 +43,7 @@ interface Capabilities {
 
 const noCapabilities: Capabilities = { batches: false, keys: false }
 
-/** For fewer lines, detection is not worth its request. */
+/** For fewer lines, feature detection costs more than it saves. */
 const minLinesToDetect = 100
 
 type Instance = ReturnType<typeof detectCapabilities>
@@ -94,11 +94,11 @@ async function post(
       return await postOneByOne(ctx, job, items)
     }
     if (status !== 413 && status !== 400) return items.map(() => ({ error }))
-    // Too large, or rejected because of some lines.
+    // The batch is too large, or was rejected because of some lines.
     const middle = Math.ceil(items.length / 2)
     const first = await post(ctx, job, items.slice(0, middle), instance)
     const answers = [...first, ...(await post(ctx, job, items.slice(middle), instance))]
-    // Two lines that are accepted one by one were rejected because of the batch.
+    // Two lines that are accepted one by one were rejected as a batch.
     if (status === 400 && items.length === 2 && answers.every(answer => 'id' in answer)) instance.hasNoBatches()
     return answers
   }
@@ -134,7 +134,7 @@ function toRow({ state }: LineJob, { entry }: Item): BatchRow {
   return { ...(entry.draft as BatchRow), idempotency_key: key }
 }
 
-/** Other instances may have other ids than UUIDs. */
+/** Ids of other instances may not be UUIDs. */
 const Draft = ConsentDraft.extend({ site_id: text(1, 255) })
 
 export const newRecords: LineKind<object> = {

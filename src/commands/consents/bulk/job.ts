@@ -17,17 +17,17 @@ import { formatOf, lineFormats } from './options.ts'
 import { type Extent, type FailedLines, openReader, type Reader, type ReaderOptions, validate } from './reader.ts'
 import { countEarlier, type Entry, openState } from './state.ts'
 
-/** Without API key and data of records. */
+/** Contains no API key and no record data. */
 const Header = z.object({
   version: z.literal(1),
   job: z.string(),
-  /** Absent if the job has an input of its own. */
+  /** Absent if the job has its own copy of the input. */
   file: z.string().optional(),
   sha256: z.string(),
   lines: z.number(),
   format: z.enum([...lineFormats, 'ids']),
   unguard: z.boolean(),
-  /** The map file may change. */
+  /** Stored, because the map file may change. */
   map: ColumnMap,
   profile: z.string(),
   base_url: z.string(),
@@ -131,7 +131,7 @@ function resumeCommand({ command, job }: Pick<Header, 'command' | 'job'>): strin
 function toReaderOptions(options: LineJobOptions, { defaults }: Operation, map: ColumnMap | null): ReaderOptions {
   const { file = '-', csvUnguard: unguard = false, format = formatOf(file) } = options
   if (map && format === 'ndjson')
-    throw usageError('--map, --true and --false are for CSV and TSV', 'if the file is one of these: --format csv')
+    throw usageError('--map, --true and --false work only with CSV and TSV', 'if the file is CSV, use --format csv')
   return { file, format, defaults, unguard, map: map ?? ownColumns, isResumed: false }
 }
 

@@ -6,11 +6,11 @@ import { readText } from '../../../io/input.ts'
 import type { Io } from '../../../io/io.ts'
 import { readObject } from '../fields.ts'
 
-/** Columns and words of a CSV, as in the map of an import; stored in the job. */
+/** Columns and values of a CSV, as in the map of an import; stored in the job. */
 export const ColumnMap = z.strictObject({
-  /** By field; null for one without a column. Null without a map: columns are named like fields. */
+  /** Column by field; null for a field without a column. Null without a map: columns are named like fields. */
   fields: z.record(z.string(), z.string().nullable()).nullable(),
-  /** In addition to the common words. A line with an undecided (null) word is rejected. */
+  /** In addition to the common values. A line with an undecided (null) value is rejected. */
   values: z.record(z.string(), z.enum(['yes', 'no'], 'must be yes or no').nullable()).default({}),
 })
 export type ColumnMap = z.output<typeof ColumnMap>
@@ -93,7 +93,7 @@ function readPairs(map: string, fields: readonly string[]): ColumnMap {
     else if (last) last[1] += `,${part}`
   }
   for (const [index, [field, column]] of pairs.entries()) {
-    if (column.trim() === '') throw usageError(`--map ${field}= names no column`, `use ${field}=COLUMN`)
+    if (column.trim() === '') throw usageError(`--map ${field}= requires a column`, `use ${field}=COLUMN`)
     if (pairs.findIndex(([other]) => other === field) < index) throw usageError(`--map: ${field} is repeated`)
   }
   return { ...ownColumns, fields: Object.fromEntries(pairs) }
@@ -109,7 +109,7 @@ async function readMapFile(io: Io, path: string): Promise<ColumnMap> {
 
 function splitWords(flag: string, text: string | undefined): string[] {
   const words = text?.split(',').map(word => word.trim()) ?? []
-  if (words.includes('')) throw usageError(`${flag} has an empty word`, `use ${flag} word,word`)
+  if (words.includes('')) throw usageError(`${flag}: a value is empty`, `use ${flag} word,word`)
   return words
 }
 
@@ -124,10 +124,10 @@ const commonNo =
   'nein non não nao nee nej nei nie ne nem ei nē nu hayır όχι нет не ні abgelehnt abgemeldet refusé ' +
   'falsch faux falso onwaar fałsz nepravda falskt falsk usann epätosi hamis yanlış yanliş ложь'
 
-/** Null for an undecided word, undefined for others. */
+/** Null for an undecided value, undefined for others. */
 export type WordReader = (word: string) => boolean | null | undefined
 
-/** Ignores case and surrounding blanks. @throws UsageError for a word with both meanings */
+/** Ignores case and surrounding blanks. @throws UsageError for a value with both meanings */
 export function namedWords(words: readonly (readonly [word: string, meaning: 'yes' | 'no' | null])[]): WordReader {
   const named = new Map<string, boolean | null>()
   for (const [word, meaning] of words) {
@@ -136,7 +136,7 @@ export function namedWords(words: readonly (readonly [word: string, meaning: 'ye
       continue
     }
     const isYes = meaning === 'yes'
-    if (named.get(fold(word)) === !isYes) throw usageError(`"${word}" is given both as a yes and as a no`)
+    if (named.get(fold(word)) === !isYes) throw usageError(`"${word}" is listed as both true and false`)
     named.set(fold(word), isYes)
   }
   return word => named.get(fold(word))

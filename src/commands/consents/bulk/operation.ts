@@ -4,13 +4,13 @@ import type { Extent, InputLine, LineKind, Reader } from './reader.ts'
 import type { How, JobState } from './state.ts'
 
 export interface LineJobOptions extends LineFlags {
-  /** For lines that name none. */
+  /** Defaults for lines that omit them. */
   readonly site?: string | undefined
   readonly batch?: boolean | undefined
   readonly dryRun?: boolean | undefined
-  /** Has the file, which becomes the job's own. Removed at the end. */
+  /** Contains the file, which becomes the job's own. Removed at the end. */
   readonly workFolder?: string | undefined
-  /** Before a new job. @throws CliError if declined */
+  /** Called before a new job. @throws CliError if declined */
   readonly approve?: ((lines: number, reader: Reader<object>) => Promise<void>) | undefined
 }
 
@@ -21,9 +21,9 @@ export interface Done {
 
 export interface Item {
   readonly entry: InputLine<object>
-  /** By an earlier run. */
+  /** Done by an earlier run. */
   readonly done: Done | null
-  /** Since when an earlier run may have done it. */
+  /** Time since which an earlier run may have done it. */
   readonly sentAt: number | null
   /** False if a resend could repeat the line's effect. */
   readonly maySend: boolean
@@ -45,10 +45,10 @@ export interface Operation {
     readonly check: string
     readonly unchanged: string
   }
-  /** For lines that omit them; stored in the header. */
+  /** Defaults for lines that omit them; stored in the header. */
   readonly defaults: Readonly<Record<string, unknown>>
   readonly about?: Readonly<Record<string, unknown>> | undefined
-  /** Absolute; stored for resumed runs. */
+  /** Absolute path; stored for resumed runs. */
   readonly receiptOut?: string | undefined
   /** Maximum quota units per line without lost responses. */
   readonly requests: number
@@ -57,9 +57,9 @@ export interface Operation {
   connect(ctx: Context, options: LineJobOptions, job: LineJob): Sending
   /** Default: the line number. */
   nameOf?(entry: InputLine<object>): string
-  /** Errors that all further lines would have, besides those that end every job. */
+  /** Errors that would affect all further lines, besides those that end every job. */
   failsAll?(error: unknown): boolean
-  /** When every line is done or rejected, before the job is removed. */
+  /** Called when every line is done or rejected, before the job is removed. */
   complete?(ctx: Context, job: LineJob, counts: Counts): Promise<void>
 }
 
@@ -77,7 +77,7 @@ export interface Sending {
   isRepeatable(): boolean
   /** False if a resend could repeat the effect. Not called for idempotent operations. */
   mayResend(sentAt: number): Promise<boolean>
-  /** In item order. Never rejects. */
+  /** Returns outcomes in item order. Never rejects. */
   send(items: readonly Item[]): Promise<readonly Answer[]>
 }
 
@@ -88,6 +88,6 @@ export interface LineJob {
   /** Null for a stream, or if nothing is sent. */
   readonly state: JobState | null
   readonly doneBefore: number
-  /** Part of `doneBefore`. */
+  /** Already included in `doneBefore`. */
   readonly unchangedBefore: number
 }

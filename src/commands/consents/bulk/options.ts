@@ -52,7 +52,7 @@ export function addCreateFlags(command: Command): Command {
     file: 'create a record for each line of a file, or of standard input',
     resume: 'resume an import that was stopped',
   })
-    .option('--map-init <path>', 'write a map of the columns to a new file, to edit; nothing is sent')
+    .option('--map-init <path>', 'write a map of the columns to a new file to edit, and send nothing')
     .option('--no-batch', 'send each line in its own request, even if batches are possible')
     .option('--dry-run', 'send nothing: print the request, or check every line of a file')
 }
@@ -60,10 +60,10 @@ export function addCreateFlags(command: Command): Command {
 export function addLineFlags(command: Command, about: { readonly file: string; readonly resume: string }): Command {
   return command
     .option('--file <path|->', about.file)
-    .option('--format <ndjson|csv|tsv>', 'format of the lines (by the file name, else ndjson)')
-    .option('--map <file|pairs>', 'columns of the fields: a file, or subject_id=E-Mail,accepted=Status')
-    .option('--true <words>', 'words that mean yes, comma-separated, besides the common ones')
-    .option('--false <words>', 'words that mean no')
+    .option('--format <ndjson|csv|tsv>', 'format of the lines (from the file name, else ndjson)')
+    .option('--map <file|pairs>', 'map of fields to columns: a file, or subject_id=E-Mail,accepted=Status')
+    .option('--true <words>', 'values that mean yes, comma-separated, besides the common ones')
+    .option('--false <words>', 'values that mean no')
     .option('--csv-unguard', "remove the ' that guards cells beginning with = + - @ in CSV")
     .option('--concurrency <n>', 'concurrent requests, 1 to 64 (8)')
     .option('--max-errors <n>', 'stop when n lines have failed')
@@ -93,7 +93,7 @@ function rejectMixedFlags(options: object, isOfFile: boolean): void {
     const isOfBoth = name === 'site' || name === 'dryRun'
     if (isDefault || isOfBoth || Object.hasOwn(createFlagOptions, name) === isOfFile) continue
     throw isOfFile
-      ? usageError('with --file the fields come from its lines', 'only --site may be given with it')
+      ? usageError('with --file, the fields come from the lines of the file', 'only --site may be given with it')
       : usageError(`${flagName(name, value)} requires --file`)
   }
 }

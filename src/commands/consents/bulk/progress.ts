@@ -18,19 +18,19 @@ export function newProgress(ctx: Context) {
     unknown: 0,
     /** Unknown, and never sent again. */
     lost: 0,
-    /** Neither done nor rejected: sent again if there is a job. */
+    /** Neither done nor rejected: resent if there is a job. */
     unfinished: 0,
-    /** Failed, but sent again by a later run. */
+    /** Failed, but resent by a later run. */
     postponed: 0,
-    /** Lines of the groups in flight. */
+    /** Lines in flight, by group. */
     unsent: [] as number[],
-    /** 0 before the first. */
+    /** 0 before the first line. */
     last: 0,
     /** Follows "stopped after line N: "; null while running. */
     stop: null as string | null,
-    /** Of an error that all further lines would have. */
+    /** Exit code of an error that would affect all further lines. */
     stopExit: null as Exit | null,
-    /** Not caused by a line, such as a write error. */
+    /** An error that no line caused, such as a write error. */
     broken: null as unknown,
     firstExit: exit.done as Exit,
     signalExit: null as Exit | null,
@@ -51,7 +51,7 @@ export function countOutcome(progress: Progress, { operation, state }: LineJob, 
   if (result === 'failed' && state) progress.postponed += 1
 }
 
-/** Sent, but the results cannot be written any more. */
+/** Sent, but their results can no longer be written. */
 export function countUntaken(progress: Progress, job: LineJob, outcomes: readonly Outcome[]): void {
   const { last } = progress
   for (const outcome of outcomes) if (outcome.result !== 'unsent') countOutcome(progress, job, outcome)
@@ -78,13 +78,13 @@ export async function reportError(
   if (progress.failed >= maxErrors) progress.stop ??= `${describeFailed(progress, operation)}, and no more may`
 }
 
-/** An error of all records must not name one. */
+/** An error that concerns all records must not name one. */
 function nameOf({ nameOf, words }: Operation, entry: Outcome['entry'], endsJob: boolean): string {
   if (nameOf) return endsJob ? words.work : nameOf(entry)
   return `line ${entry.line.number}`
 }
 
-/** Such as `2 failed, 5 not created yet`. */
+/** Returns, for example, `2 failed, 5 not created yet`. */
 function describeFailed({ failed, postponed }: Progress, { done }: Operation, unread = 0): string {
   const open = postponed + unread
   return `${failed - postponed} failed${open > 0 ? `, ${open} not ${done} yet` : ''}`
@@ -108,7 +108,7 @@ export function showProgress(ctx: Context, progress: Progress, job: LineJob) {
   const start = Date.now()
   const { err } = ctx.io
   let [isDrawn, isHidden] = [false, false]
-  /** Until `show`. */
+  /** Hidden until `show`. */
   const hide = async () => {
     isHidden = true
     if (isDrawn) await err.write('\r\u001b[2K')
@@ -192,7 +192,7 @@ async function printStop(
   const isAllSent = countReported(progress) === extent?.lines
   if (broken !== null) {
     await report(ctx, broken, `after line ${last}`)
-    if (!isAllSent) await ctx.warn('stopped: the lines that follow were not sent')
+    if (!isAllSent) await ctx.warn('stopped: later lines were not sent')
   } else if (signalExit !== null && !isAllSent) await ctx.say(describeUnsent(last, unsent))
   else if (signalExit !== null && !isDone) await ctx.say(`every line was sent${lacksReceipt(progress, operation)}`)
   else if (stop !== null && !isAllSent) await ctx.warn(`stopped after line ${last}: ${stop}`)
@@ -202,7 +202,7 @@ function lacksReceipt({ unfinished }: Progress, { complete }: Operation): string
   return complete && unfinished === 0 ? '; only the receipt is missing, which a resumed run makes' : ''
 }
 
-/** Lines are sent concurrently: some before the last may not be sent. */
+/** Lines are sent concurrently, so some before the last may not have been sent. */
 function describeUnsent(last: number, unsent: readonly number[]): string {
   if (last === 0) return 'no line was sent in this run'
   const before = unsent.filter(line => line < last).length
@@ -229,7 +229,7 @@ export async function warnEmpty({ warn }: Context, { name, header }: Reader<unkn
   await warn(`${name} has no line${header() ? ' but its header' : ''}`)
 }
 
-/** The job has the file and the change. The results of a resumed run have every line, and replace those of `--out`. */
+/** The job contains the file and the change. A resumed run returns the results of every line, which replace those of `--out`. */
 export function resumeCommand(
   ctx: Context,
   { failedOut }: LineJobOptions,

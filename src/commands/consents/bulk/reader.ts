@@ -28,13 +28,13 @@ import type { CsvKind, CsvOptions, LineParser } from './columns.ts'
 import { type LineFlags, type LineFormat, maxErrorsOf } from './options.ts'
 
 export interface LineKind<Fields> extends CsvKind {
-  /** Written by this program: not parsed; the drafts are the defaults. */
+  /** Written by this program, so not parsed; the drafts are the defaults. */
   readonly isOwn?: true | undefined
   /** @throws CliError invalid_data; the message begins with `name` */
   check(fields: object, name: string): asserts fields is Fields & object
 }
 
-/** `needed`: a field that each line must have, and the error without it. */
+/** `needed`: a required field, and the error if it is missing. */
 export function lineKind(
   schema: z.ZodObject,
   noun: string,
@@ -75,9 +75,9 @@ export interface Reader<Fields> {
   readonly name: string
   /** Absolute path; null for a stream, which can be read only once. */
   readonly path: string | null
-  /** Starts at the first line at each call. `isValidated` skips the check of fields, which takes most of the time. */
+  /** Starts at the first line on each call. `isValidated` skips the validation of fields, which takes most of the time. */
   entries(isValidated?: boolean): AsyncGenerator<readonly InputLine<Fields>[]>
-  /** SHA-256, in hexadecimal, of what the last `entries` read. */
+  /** SHA-256, in hexadecimal, of what the last call of `entries` read. */
   digest(): string
   header(): Uint8Array | null
   close(): Promise<void>
@@ -239,7 +239,7 @@ export async function* validate(
   throw new InvalidLinesError('invalid_data', exit.rejected, message, { hint: `correct the file${where}` })
 }
 
-/** An empty file is rather a failed export than nothing to do. @throws CliError empty (exit 5) */
+/** An empty file more likely means a failed export than nothing to do. @throws CliError empty (exit 5) */
 export function requireLines({ name, header }: Reader<unknown>, lines: number, isAllowed: boolean): void {
   if (lines > 0 || isAllowed) return
   const message = `${name} has no line${header() ? ' but its header' : ''}: nothing was sent`
@@ -262,7 +262,7 @@ export function toLineResult(
   return { line: number, result, id, error_code: code, message: withoutName(message, `line ${number}`) }
 }
 
-/** The line number is a field of its own. */
+/** The line number is stored separately. */
 function withoutName(message: string, name: string): string {
   const separator = [': ', ' '].find(each => message.startsWith(name + each))
   return separator === undefined ? message : message.slice(name.length + separator.length)
@@ -271,7 +271,7 @@ function withoutName(message: string, name: string): string {
 export type FailedLines = Awaited<ReturnType<typeof openFailedLines>>
 
 /**
- * The file appears if lines are rejected or left, unless none was sent.
+ * Writes the file if lines were rejected or remain, unless none was sent.
  *
  * @throws UsageError if it exists or cannot be created
  */

@@ -83,7 +83,7 @@ export async function* sendLines(
     interruption.abort()
     const command = run && resumeCommand(ctx, options, run.job)
     const next = command ? `to resume: ${command}` : 'this cannot be resumed'
-    if (run) void ctx.warn(`interrupted: finishing what is in flight; ${next}`).catch(() => {})
+    if (run) void ctx.warn(`interrupted: finishing the requests in flight; ${next}`).catch(() => {})
   })
   let failedLines: FailedLines | null = null
   let job: LineJob | null = null
@@ -197,7 +197,7 @@ async function reportFailure(
   if (result === 'failed') await failedLines?.add(rawOf(entry.line), job.reader.header()).catch(stop)
 }
 
-/** True if no run is left. Only then failed lines are kept: `--resume` would send them too. */
+/** True if no further run is possible. Only then are failed lines saved: otherwise `--resume` sends them too. */
 async function finish({ ctx, job, progress, failedLines }: LineRun): Promise<boolean> {
   const { complete } = job.operation
   if (complete) {

@@ -12,7 +12,7 @@ import { maxErrorsOf } from './options.ts'
 import type { InputLine } from './reader.ts'
 import { type How, maxLinesInFlight, type Result } from './state.ts'
 
-/** `unsent`: interrupted before the request, or its begin could not be recorded. */
+/** `unsent`: interrupted before the request, or its start could not be recorded. */
 export interface Outcome {
   readonly entry: InputLine<object>
   readonly result: LineResult['result'] | 'unsent'
@@ -21,7 +21,7 @@ export interface Outcome {
   readonly how?: How | undefined
 }
 
-/** Lines recorded as begun at once, for each concurrent request. */
+/** Lines recorded as started in one write, per concurrent request. */
 const aheadPerRequest = 16
 
 export type Sender = ReturnType<typeof openSender>
@@ -84,14 +84,14 @@ export function openSender(ctx: Context, options: LineJobOptions, job: LineJob) 
     }
   }
   return {
-    /** Of requests in flight when the consumer stopped. */
+    /** Outcomes of requests in flight when the consumer stopped. */
     untaken: (): readonly Outcome[] => [...untaken].flat(),
     /** Requests in flight still yield their outcomes. */
     stop: () => {
       isStopped = true
     },
     /**
-     * In line order, until too many lines have failed or all would.
+     * Yields in line order, until too many lines have failed or all would.
      *
      * @throws the file's read error, after the outcomes before it
      */
@@ -167,7 +167,7 @@ function unsentOutcomes(operation: Operation, items: readonly Item[], error: unk
 }
 
 function lostError(): CliError {
-  const message = 'it may have been sent before, and no answer is known: the record may exist or not'
+  const message = 'it may have been sent before without a response: the record may or may not exist'
   return new CliError('lost', exit.unknown, message)
 }
 
@@ -176,7 +176,7 @@ function toOutcome(operation: Operation, item: Item, answer: Answer, now: number
   if (answer.id.length > longestId) return toErrorOutcome(operation, item, unusableId(), now)
   const { id, how } = answer
   const { number } = item.entry.line
-  // Includes unchanged lines: a later run must not undo others' changes.
+  // Includes unchanged lines, because a later run must not undo others' changes.
   return [doneOutcome(operation.done, item.entry, answer), how ? [number, id, how] : [number, id]]
 }
 
@@ -197,7 +197,7 @@ function toErrorOutcome({ isIdempotent }: Operation, item: Item, error: unknown,
 
 /**
  * True if a rejection by the API shows that the line's key was unused. A conflict does not: its record may have been
- * erased. Nor does the answer of another program, such as a proxy.
+ * erased. Neither does a response from other software, such as a proxy.
  */
 function isAnswer(error: unknown): boolean {
   if (!(error instanceof ApiError)) return false
@@ -210,7 +210,7 @@ function isAnswer(error: unknown): boolean {
 const longestId = 8192
 
 function unusableId(): CliError {
-  const message = `the instance answered with an id of over ${longestId} characters: the record may exist or not`
+  const message = `the instance returned an id of over ${longestId} characters: the record may or may not exist`
   return new CliError('unexpected_answer', exit.unknown, message)
 }
 

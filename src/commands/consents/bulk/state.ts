@@ -8,22 +8,22 @@ import type { HeldJob, Run } from '../../../jobs/jobs.ts'
 export type Entry = readonly ['r', ...Result[]] | readonly ['s', to: number, at: number] | readonly ['e']
 
 /**
- * A done line with the record's id, and how unless simply done; null for a line to send (again); or the time since
- * which it may have been carried out.
+ * A done line with the record's id, and how it was done if not simply done; null for a line to (re)send; or the time
+ * since which it may have been carried out.
  */
 export type Result = readonly [line: number, id: string, how?: How] | readonly [line: number, sentAt: number | null]
 
-/** `unchanged`: had the values. `unanswered`: response lost, but the record shows it. */
+/** `unchanged`: already had the values. `unanswered`: the response was lost, but the record shows the change. */
 export type How = 'unchanged' | 'unanswered'
 
-/** By earlier runs: done, or maybe done, since this Unix time in ms. */
+/** By earlier runs: done, or possibly done since this Unix time in ms. */
 export type Earlier =
   | { readonly id: string; readonly how?: How | undefined }
   | { readonly id: null; readonly sentAt: number }
 
 export type JobState = Awaited<ReturnType<typeof openState>>
 
-/** Lines read but not reported, besides one request: bounds the memory. */
+/** Maximum number of lines read but not reported, besides one request: bounds the memory. */
 export const maxLinesInFlight = 4000
 
 export async function openState(job: HeldJob<{ readonly job: string }, Entry>) {
@@ -47,7 +47,7 @@ export async function openState(job: HeldJob<{ readonly job: string }, Entry>) {
     isResumed: job.earlierRuns.length > 0,
     /** Idempotency-Key, the same in every run. */
     keyOf: (line: number) => v5(String(line), namespace),
-    /** Null for a line to send as if first. Call in line order. */
+    /** Null for a line to send as if for the first time. Call in line order. */
     earlier: (line: number) => earlier.find(line),
     /** Resolves once it is on disk that lines up to this one may be sent; `ahead` more save writes. */
     begin: async (line: number, ahead: number) => {
@@ -107,7 +107,7 @@ async function readRun(entries: Run<Entry>) {
   const results = resultsOf(entries)
   let next: IteratorResult<Result> | undefined
   return {
-    /** Of a line after the watermark, in a window. */
+    /** State of a line after the watermark, in a window. */
     mayBeSentAt: (line: number) => (line > last ? sent.find(({ to }) => line <= to)?.at : undefined),
     /** Call in line order. */
     find: async (line: number): Promise<Result | null> => {
@@ -126,7 +126,7 @@ async function* resultsOf(entries: Run<Entry>): AsyncGenerator<Result> {
   for await (const [kind, ...rest] of entries()) if (kind === 'r') yield* rest as Result[]
 }
 
-/** Done lines are not sent again, so each has one such result. */
+/** Done lines are not resent, so each has one such result. */
 export async function countEarlier(runs: readonly Run<Entry>[]) {
   const counts = { doneBefore: 0, unchangedBefore: 0 }
   for (const run of runs)

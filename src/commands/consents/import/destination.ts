@@ -12,7 +12,7 @@ import { requireQuota } from '../bulk/job.ts'
 export interface Destination {
   readonly signer: Signer
   readonly startedAt: Date
-  /** Of the service, whole seconds. */
+  /** Time of the service, in whole seconds. */
   readonly beganAt: Date
   /** By `performance.now`: nothing sent later can be older than `beganAt`. */
   readonly mayBegin: number
@@ -28,7 +28,7 @@ export async function openDestination(ctx: Context): Promise<Destination> {
   return { signer, startedAt: new Date(), beganAt: new Date(second + 1000), mayBegin }
 }
 
-/** Only reads. `second`: Unix time in ms. @throws CliError not_offered (exit 2), forbidden (exit 4) */
+/** Sends only reads. `second`: Unix time in ms. @throws CliError not_offered (exit 2), forbidden (exit 4) */
 export async function requireImports(ctx: Context): Promise<{ key: IdentifiedKey; second: number }> {
   if (!(await ctx.api.supports(createBatch, { in: 'schemas', name: 'ImportRow' })))
     throw new CliError('not_offered', exit.usage, 'this instance does not take imports with their origin', {
@@ -39,7 +39,7 @@ export async function requireImports(ctx: Context): Promise<{ key: IdentifiedKey
     second = at
   })
   requireScope(ctx, key, 'import')
-  if (second === null) throw new CliError('unexpected_answer', exit.usage, 'the instance does not say what time it is')
+  if (second === null) throw new CliError('unexpected_answer', exit.usage, 'the instance sends no Date header')
   return { key, second }
 }
 
@@ -60,7 +60,7 @@ interface Rehearsal {
   readonly ignoreQuota: boolean
 }
 
-/** Sends the reads of an import, and describes the responses. @throws what the import would */
+/** Sends the reads of an import, and describes the responses. @throws the errors that the import would throw */
 export async function rehearse(ctx: Context, { site, records, ignoreQuota }: Rehearsal): Promise<string> {
   requireBaseUrl(ctx.settings)
   const { key } = await requireImports(ctx)

@@ -22,7 +22,7 @@ interface ImportKind {
 
 const { importsPerUnit: rowsPerUnit } = batchLimits
 
-/** An origin is imported only once, so rows can be sent again at any time. */
+/** An origin is imported only once, so rows can be resent at any time. */
 export function imports({ site, about, receiptOut, beganAt, complete }: ImportKind): Operation {
   const refusals = refusalCounter()
   return {
@@ -96,7 +96,7 @@ function toAnswer(result: RowResult, { sentAt }: Item, beganAt: number): Answer 
   try {
     return { id, how: replayed ? howOfReplayed(id, sentAt !== null || maybeOwn, beganAt) : undefined }
   } catch (error) {
-    // Not a rejection: an unfinished line prevents a receipt.
+    // Not a rejection, because an unfinished line prevents a receipt.
     return { error: new CliError('unexpected_answer', exit.unknown, (error as Error).message, { cause: error }) }
   }
 }
@@ -118,7 +118,7 @@ function timeOf(id: string): number {
   return Number.parseInt(`${high}${low}`, 16)
 }
 
-/** By kind of error: messages quote values, which no receipt may contain. */
+/** Groups by kind of error: messages quote values, which no receipt may contain. */
 function refusalCounter() {
   const refusals = new Map<string, Refusal>()
   const kindOf = openKinds()

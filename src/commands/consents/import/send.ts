@@ -218,7 +218,7 @@ interface StoredImportReceipt {
   readonly receipt: ImportReceipt
 }
 
-/** All records are made, known or refused. */
+/** All records are created, known or rejected. */
 interface FinishedImport {
   readonly job: LineJob
   readonly about: ImportAbout

@@ -27,7 +27,7 @@ async function startHost(onConnection: 'refuse' | 'be silent') {
 const urlOf = (...hosts: string[]) => `postgres://postgres:a%40b@${hosts.join(',')}/postgres`
 
 describe('Hosts › a URL with several hosts', () => {
-  it('tries each host once for a statement, and none afterwards, when none accepts (#1174)', async () => {
+  it('when no host accepts, tries each host once for a statement, and none afterwards (#1174)', async () => {
     const [one, other] = [await startHost('refuse'), await startHost('refuse')]
     const sql = connect({ target: { url: urlOf(one.address, other.address) }, max: 2 })
     await expect(sql`select 1`).rejects.toMatchObject({ code: expect.any(String) })
@@ -56,7 +56,7 @@ describe('Hosts › a URL with several hosts', () => {
   )
 })
 
-describe('Hosts › a connection is lost while it is asked for its role', () => {
+describe('Hosts › when a connection is lost during the role query', () => {
   // Found by schedule 8 of `npm run simulate`.
   it('behind a pooler, which does not report the role, fails only the statement', async () => {
     const unhandled: unknown[] = []

@@ -37,7 +37,7 @@ async function loseConnection(sql: Sql): Promise<unknown> {
 }
 
 describe.runIf(cluster)('Pool › a statement fails after its first rows', () => {
-  it('returns all rows of the next statement, without holes (porsager/postgres#1119, #1181)', async () => {
+  it('returns all rows of the next statement, without gaps (porsager/postgres#1119, #1181)', async () => {
     const sql = open(1)
     const failing = sql`select 1 / (4 - n) from generate_series(1, 5) n`
     await expect(failing).rejects.toMatchObject({ code: '22012' })
@@ -54,7 +54,7 @@ describe.runIf(cluster)('Pool › a statement fails after its first rows', () =>
 })
 
 describe.runIf(cluster)('Pool › a connection is lost during a statement', () => {
-  it('fails that statement alone, and answers the next ones on another connection (#1208, #1223)', async () => {
+  it('fails only that statement, and runs the next ones on another connection (#1208, #1223)', async () => {
     const sql = open(1)
     expect(dbErrorKind(await loseConnection(sql))).toBe('lost')
     for (let round = 0; round < 3; round += 1) expect(await five(sql)).toEqual(rowsOfFive)
@@ -70,11 +70,11 @@ describe.runIf(cluster)('Pool › a connection is lost during a statement', () =
 })
 
 describe.runIf(cluster)('Pool › begin', () => {
-  it('begins a transaction on a pool that has no connection yet (#751, #1219)', async () => {
+  it('begins a transaction on a pool without a connection (#751, #1219)', async () => {
     expect(await open(1).begin(tx => five(tx as unknown as Sql))).toEqual(rowsOfFive)
   })
 
-  it('keeps the statements of others outside of the transaction (#1189)', async () => {
+  it('keeps other callers’ statements out of the transaction (#1189)', async () => {
     const sql = open(2)
     const backend = (on: Sql) => on<{ pid: number }[]>`select pg_backend_pid() as pid, pg_sleep(0.01)`
     await sql.begin(async tx => {
@@ -83,7 +83,7 @@ describe.runIf(cluster)('Pool › begin', () => {
     })
   })
 
-  it('rolls back and rethrows when the work fails', async () => {
+  it('when the callback fails, rolls back and rethrows', async () => {
     const sql = open(1)
     const failing = sql.begin(async tx => {
       await tx`create table leftover ()`
@@ -95,7 +95,7 @@ describe.runIf(cluster)('Pool › begin', () => {
 })
 
 describe.runIf(cluster)('Pool › a statement has to be prepared again', () => {
-  it('stores its values as they are after a change of the schema (#1197)', async () => {
+  it('stores its values unchanged after a schema change (#1197)', async () => {
     const sql = open(1)
     const value = { flag: true, doc: { a: [1] }, bytes: Buffer.from([0, 255]), day: '2026-11-20' }
     const insert = () => sql`
@@ -107,7 +107,7 @@ describe.runIf(cluster)('Pool › a statement has to be prepared again', () => {
     expect(await insert()).toEqual([{ ...value, more: null }])
   })
 
-  it('gives each of the statements sent at the same time its own rows', async () => {
+  it('returns its own rows to each of several concurrent statements', async () => {
     const sql = open(1)
     const echo = (word: string) => sql<{ word: string }[]>`select ${word}::text as word`
     await echo('first')
@@ -117,7 +117,7 @@ describe.runIf(cluster)('Pool › a statement has to be prepared again', () => {
     expect(rows.map(([row]) => row?.word)).toEqual(words)
   })
 
-  it('when the database has forgotten a prepared statement, as behind a pooler, prepares no more', async () => {
+  it('when the database has lost a prepared statement, as behind a pooler, stops preparing statements', async () => {
     const sql = open(1)
     const prepared = () => sql<{ count: number }[]>`select count(*)::integer as count from pg_prepared_statements`
     await prepared()
@@ -128,7 +128,7 @@ describe.runIf(cluster)('Pool › a statement has to be prepared again', () => {
 })
 
 describe.runIf(cluster)('Pool › a connection is opened', () => {
-  it('sends no query for the types of arrays, whose failure would end the process (#279, #1192, #1205)', async () => {
+  it('sends no query for array types, whose failure would end the process (#279, #1192, #1205)', async () => {
     const { hostname, port } = new URL(cluster ?? '')
     let sent = ''
     const sockets: Socket[] = []

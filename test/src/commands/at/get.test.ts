@@ -24,15 +24,15 @@ const identity = { id: 'r', site_id: site, subject_id: 'maria@example.com', coun
 
 describe.each([
   ['our service', full],
-  ['a service of the specification alone', bare],
-])('on %s a record', (_, instance) => {
+  ['an instance that implements only the specification', bare],
+])('a record at a past time on %s', (_, instance) => {
   it.each([
     [9, { accepted: false, preferences: { step: 0 }, policy_version: 1, updated_at: at(9) }],
     [10, { accepted: false, preferences: { step: 0 }, policy_version: 1, updated_at: at(9) }],
     [11, { accepted: true, preferences: { step: 1 }, policy_version: 2, updated_at: at(11) }],
     [12, { accepted: true, preferences: { step: 1 }, policy_version: 2, updated_at: at(11) }],
     [23, { accepted: false, preferences: { step: 2 }, policy_version: 3, updated_at: at(13) }],
-  ])('is as it was at %i o’clock', async (hour, state) => {
+  ])('at %i o’clock, is shown as it was', async (hour, state) => {
     cli.instance.use(...instance([held('r', ...live)]))
     const { code, row, stderr } = await get(hour)
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
@@ -50,8 +50,8 @@ describe.each([
   })
 })
 
-describe('on our service', () => {
-  it('a record that was deleted since is whole, as it was', async () => {
+describe('a record at a past time on our service', () => {
+  it('a record that was deleted later is shown in full, as it was', async () => {
     cli.instance.use(...full([held('r', ...deleted)]))
     const { code, row, stderr } = await get(14)
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
@@ -70,20 +70,20 @@ describe('on our service', () => {
     }
   })
 
-  it('when it was purged, shows what is left and says what is gone', async () => {
+  it('when it was purged, shows what is left and says what is missing', async () => {
     const { record } = held('r', ...deleted)
     const left = { ...record, subject_id: null, consent_id: null, user_agent: null, preferences: {} }
     cli.instance.use(...full([{ record: left, entries: purged }]))
     const { code, row, stderr } = await get(12)
     expect(code).toBe(0)
     expect(row).toMatchObject({ id: 'r', site_id: site, accepted: true, subject_id: null, preferences: null })
-    expect(stderr).toBe(`warning: r was purged at ${at(17)}: its preferences, and whose it was, are gone\n`)
+    expect(stderr).toBe(`warning: r was purged at ${at(17)}: its preferences and its subject are gone\n`)
     expect((await get(18)).code).toBe(3)
     expect((await get(18, '--include-deleted')).row).toMatchObject({ deleted_at: at(15) })
   })
 })
 
-describe('of a record that was imported at 9 o’clock', () => {
+describe('an imported record at a past time', () => {
   const given = [at(2), at(4)]
   const told = held('r', [9, 'imported', false], [9, 'imported', true], [11, 'updated', false])
   const entries = told.entries.map((each, index) => ({
@@ -107,7 +107,7 @@ describe('of a record that was imported at 9 o’clock', () => {
     expect(code).toBe(0)
     expect(row).toMatchObject({ ...identity, ...state, origin })
     expect(Object.hasOwn(row, 'gpc')).toBe(Object.hasOwn(state, 'gpc'))
-    const warning = `warning: r was imported from acme at ${at(9)}: what it was before that is the importer’s word\n`
+    const warning = `warning: r was imported from acme at ${at(9)}: its earlier state is as reported by the importer\n`
     expect(stderr).toBe(hour < 9 ? warning : '')
   })
 
@@ -116,7 +116,7 @@ describe('of a record that was imported at 9 o’clock', () => {
     expectExit(await get(1), 3, `its first answer is of ${at(2)}`)
   })
 
-  it('a list has it only from its import on', async () => {
+  it('appears in a list only from its import on', async () => {
     cli.instance.use(...full([imported]))
     const list = async (hour: number) => {
       const { stdout } = await cli.run(['list', '--subject', 'maria@example.com', '--at', at(hour), '-o', 'json'])
@@ -134,18 +134,18 @@ describe('of a record that was imported at 9 o’clock', () => {
     cli.instance.use(...bare([{ record, entries: [...entries, ...(deletion ? [deletion] : [])] }]))
     const { row, stderr } = await get(3)
     expect(row).toMatchObject({ id: 'r', accepted: false, given_at: at(2), word: 'importer', ...unmade })
-    expect(stderr).toContain(`r was imported at ${at(9)}: what it was before that is the importer’s word`)
+    expect(stderr).toContain(`r was imported at ${at(9)}: its earlier state is as reported by the importer`)
   })
 })
 
-describe('on a service of the specification alone', () => {
-  it('when it was deleted since, is shown from its history and says so', async () => {
+describe('a record at a past time on an instance that implements only the specification', () => {
+  it('when it was deleted later, is shown from its history and says so', async () => {
     cli.instance.use(...bare([held('r', ...deleted)]))
     const { code, row, stderr } = await get(12)
     expect(code).toBe(0)
     expect(row).toMatchObject({ id: 'r', accepted: true, preferences: { step: 1 }, updated_at: at(11) })
     expect(row).toMatchObject({ site_id: null, subject_id: null, created_at: null, deleted_at: null })
-    expect(stderr).toMatch(/^warning: r is deleted now, and this instance shows no deleted record: .*\n$/)
+    expect(stderr).toMatch(/^warning: r is deleted now, and this instance shows no deleted records: .*\n$/)
     expect(stderr).not.toContain('may have been')
   })
 
@@ -154,7 +154,7 @@ describe('on a service of the specification alone', () => {
     for (const hour of [15, 16]) {
       const { code, row, stderr } = await get(hour)
       expect({ code, row }).toMatchObject({ code: 0, row: { id: 'r', accepted: false } })
-      expect(stderr).toContain('not when it was deleted, which may have been by then')
+      expect(stderr).toContain('not when it was deleted: it may have been deleted by then')
     }
   })
 
@@ -167,7 +167,7 @@ describe('on a service of the specification alone', () => {
     expect((await get(15, '--include-deleted')).row).toMatchObject({ deleted_at: at(15) })
   })
 
-  it('when its history begins after a change, the state before is unknown', async () => {
+  it('when its history begins after a change, the earlier state is unknown', async () => {
     const { record, entries } = held('r', ...live)
     cli.instance.use(...bare([{ record, entries: entries.slice(1) }]))
     expectNoStdout(await get(10), 3, `is unknown: its history begins at ${at(11)}`)
@@ -184,10 +184,10 @@ describe('on a service of the specification alone', () => {
   })
 })
 
-describe('the instant', () => {
+describe('the time of --at', () => {
   const now = () => new Date().toISOString()
 
-  it('when it is a day, is the end of that day', async () => {
+  it('when it is a day, means the end of that day', async () => {
     cli.instance.use(...full([held('r', ...live)]))
     const { stdout } = await cli.run(['get', 'r', '--at', '2026-03-03', '-o', 'json'])
     expect(JSON.parse(stdout)).toMatchObject({ updated_at: at(13) })
@@ -201,7 +201,7 @@ describe('the instant', () => {
   })
 
   it.each(['2126-01-01', '2126-01-01T00:00:00Z', () => now().slice(0, 10)])(
-    'when it is in the future, ends with 2 before any request',
+    'when it is in the future, exits with 2 before any request',
     async flag => {
       const text = typeof flag === 'string' ? flag : flag()
       const ran = await cli.run(['get', 'r', '--at', text])
@@ -211,7 +211,7 @@ describe('the instant', () => {
   )
 })
 
-it('shows several records in their order, and reports those that did not exist yet', async () => {
+it('shows several records in order, and reports those that did not exist yet', async () => {
   cli.instance.use(...full([held('a', ...live), held('b', [14, 'created', true]), held('c', ...deleted)]))
   const { code, stdout, stderr } = await cli.run(['get', 'c', 'b', 'a', '--at', at(12), '-q'])
   expect({ code, stdout }).toEqual({ code: 8, stdout: 'c\na\n' })

@@ -31,7 +31,7 @@ async function list(hour: number, ...flags: string[]) {
 
 const paths = () => cli.sent().map(({ path }) => path.replace('/api/v1/', ''))
 
-describe('on our service', () => {
+describe('list --at on our service', () => {
   it.each([
     [7, []],
     [8, ['early']],
@@ -60,7 +60,7 @@ describe('on our service', () => {
     expect(rows.map(({ deleted_at }) => deleted_at)).toEqual([null, null, null, at(10)])
   })
 
-  it('--accepted and --refused are about the state then, other filters are the instance’s', async () => {
+  it('--accepted and --refused filter the past state, other filters are applied by the instance', async () => {
     cli.instance.use(...full(records))
     expect((await list(10, '--refused')).ids).toEqual(['live'])
     expect((await list(12, '--refused')).ids).toEqual([])
@@ -85,8 +85,8 @@ describe('on our service', () => {
   })
 })
 
-describe('on a service of the specification alone', () => {
-  it('it has the records that are still there as they were, and says that others are missing', async () => {
+describe('list --at on an instance that implements only the specification', () => {
+  it('lists the remaining records as they were, and says that others are missing', async () => {
     cli.instance.use(...bare(records))
     const { code, stderr, ids, rows } = await list(12)
     expect({ code, ids }).toEqual({ code: 0, ids: ['live', 'late'] })
@@ -96,7 +96,7 @@ describe('on a service of the specification alone', () => {
     )
   })
 
-  it('when the state of some records is unknown, names them, shows the others, and ends with 8', async () => {
+  it('when the state of some records is unknown, names them, shows the others, and exits with 8', async () => {
     const { record, entries } = held('cut', [9, 'created', true], [13, 'updated', false])
     cli.instance.use(...bare([{ record, entries: entries.slice(1) }, ...records]))
     const { code, stderr, ids } = await list(12)
@@ -108,7 +108,7 @@ describe('on a service of the specification alone', () => {
 describe('extent of a list', () => {
   const ids = (count: number) => Array.from({ length: count }, (_, index) => uuid(index))
 
-  it('is to the end, in the order of the list, with eight histories at once', async () => {
+  it('reads to the end in list order, eight histories at a time', async () => {
     const all = many(230)
     let [running, most] = [0, 0]
     cli.instance.use(
@@ -144,7 +144,7 @@ describe('extent of a list', () => {
     expect(found).toEqual(ids(240).filter((_, index) => index % 2 === 1))
   })
 
-  it('a screenful on a terminal, and the footer has the instant written out', async () => {
+  it('a screenful on a terminal, and the footer has the time written out', async () => {
     cli.instance.use(...full(many(60)))
     const { stderr } = await cli.run(['list', '--subject', 'maria', '--at', '2026-03-03'], {
       ...screen,
@@ -174,7 +174,7 @@ describe('extent of a list', () => {
     )
   })
 
-  it('when a history fails, ends with the command that continues after the last page', async () => {
+  it('when a history fails, prints the command that continues after the last page', async () => {
     const all = many(120)
     cli.instance.use(
       http.get(`${byId}/history`, ({ params }) =>
@@ -191,7 +191,7 @@ describe('extent of a list', () => {
   })
 })
 
-describe('rejects before any request', () => {
+describe('rejected before any request', () => {
   it.each([
     ['without a subject or a label', ['--at', at(11)], '--subject or --consent-id'],
     ['with a site alone', ['--at', at(11), '--site', 's'], '--subject or --consent-id'],

@@ -40,7 +40,7 @@ const histories = fc
 const instants = fc.integer({ min: -2, max: 45 }).map(offset => start + offset)
 
 describe('the state at an instant', () => {
-  it('is what a replay of the events until then comes to', () => {
+  it('equals a replay of the events until then', () => {
     fc.assert(
       fc.property(histories, instants, ({ entries, times }, instant) => {
         const happened = entries.filter((_, index) => (times[index] ?? 0) <= instant)
@@ -59,7 +59,7 @@ describe('the state at an instant', () => {
     )
   })
 
-  it('is the same of an instance that lists the newest entry first', () => {
+  it('is the same for an instance that lists the newest entry first', () => {
     fc.assert(
       fc.property(histories, instants, ({ entries }, instant) => {
         expect(stateAt([...entries].reverse(), instant)).toEqual(stateAt(entries, instant))
@@ -67,7 +67,7 @@ describe('the state at an instant', () => {
     )
   })
 
-  it('without actions is by the same entry, never a deletion, and may be one only where nothing follows', () => {
+  it('without actions comes from the same entry, never from a deletion, and is uncertain only if no entry follows', () => {
     fc.assert(
       fc.property(histories, instants, ({ entries }, instant) => {
         const bare = entries.map(each => ({ ...each, action: null }))
@@ -82,7 +82,7 @@ describe('the state at an instant', () => {
 })
 
 describe('times of an instance', () => {
-  it('are compared by what they mean, not by how they are written', () => {
+  it('are compared by their meaning, not by their text', () => {
     const entries = [
       entry({ id: 'a', created_at: '2026-01-31T10:00:00+02:00' }),
       entry({ id: 'b', created_at: '2026-01-31T08:00:01Z' }),
@@ -93,7 +93,7 @@ describe('times of an instance', () => {
     expect(stateAt(entries, timeOf('2026-01-31T08:00:01.001Z'))?.entry.id).toBe('c')
   })
 
-  it('when they cannot be compared, ends with an error', () => {
+  it('when they cannot be compared, exits with an error', () => {
     const entries = [entry({ created_at: '2026-01-31 08:00:00' })] as AuditEntry[]
     expect(() => stateAt(entries, start)).toThrow('"2026-01-31 08:00:00"')
   })

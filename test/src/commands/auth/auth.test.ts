@@ -93,7 +93,7 @@ describe('auth login', () => {
     expect(existsSync(folder)).toBe(false)
   })
 
-  it('exits with 2 without --with-key when no terminal can prompt', async () => {
+  it('exits with 2 without --with-key if no terminal can prompt', async () => {
     expectExit(await auth(['auth', 'login'], apiKey), 2, '--with-key')
   })
 })
@@ -108,7 +108,7 @@ describe('auth status', () => {
     expect(stdout).toContain('valid\tyes\t')
   })
 
-  it('when the key is rejected, ends with 4, names its source, and keeps it', async () => {
+  it('when the key is rejected, exits with 4, names its source, and keeps it', async () => {
     await signIn()
     cli.instance.use(http.get(consentsPath, () => fails(401, 'unauthorized')))
     expectNoStdout(await auth(['auth', 'status']), 4, 'the key came from profile default')
@@ -135,7 +135,7 @@ describe('auth token', () => {
     expect(cli.sent()).toEqual([])
   })
 
-  it('prints no key for another address, and ends with 4 if there is no key', async () => {
+  it('prints no key for another address, and exits with 4 if there is no key', async () => {
     await signIn()
     const other = await auth(['auth', 'token', '--base-url', 'https://evil.example'])
     expect(other).toMatchObject({ code: 4, stdout: '' })
@@ -144,17 +144,17 @@ describe('auth token', () => {
   })
 })
 
-describe('auth login says what takes precedence over the stored key:', () => {
+describe('auth login › precedence', () => {
   it.each([
     ['CONSENTCTL_API_KEY', apiKey],
     ['CONSENTCTL_API_KEY_FILE', '/nowhere/key'],
-  ])('%s', async (name, value) => {
+  ])('says that %s takes precedence over the stored key', async (name, value) => {
     cli.instance.use(listOf(1))
     const ran = await auth(['auth', 'login', '--with-key'], apiKey, { [name]: value })
     expectExit(ran, 0, `note: ${name} is set and takes precedence`)
   })
 
-  it('and reads no key from a terminal that would show it', async () => {
+  it('does not read a key from a terminal that would echo it', async () => {
     const env = { CONSENTCTL_CONFIG_DIR: folder, CONSENTCTL_API_KEY: undefined }
     const { code } = await cli.run(['auth', 'login', '--with-key'], {
       env,
@@ -179,7 +179,7 @@ describe('auth logout', () => {
   })
 })
 
-it('a stored key is not sent to another address: exit code 4, and no request', async () => {
+it('a stored key is not sent to another address: exits with 4 without a request', async () => {
   await signIn()
   const before = cli.sent().length
   const other = cli.instance.url.replace('127.0.0.1', 'localhost')

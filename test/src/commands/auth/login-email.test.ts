@@ -37,7 +37,7 @@ function making(onMade = () => {}) {
   })
 }
 
-it('creates a key named after this machine, and stores it with the email for this address', async () => {
+it('creates a key named after this machine, and stores it with the e-mail for this address', async () => {
   making()
   const { code, stdout, stderr } = await login()
   expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
@@ -93,7 +93,7 @@ it.each([
   [['--scope', 'read']],
   [['--email', email, '--password-stdin', '--scope', 'all']],
   [['--email', email, '--password-stdin', '--key-name', '']],
-])('rejects %j with 2 before any request', async args => {
+])('rejects %j with exit code 2 before any request', async args => {
   const ran = await cli.run(['auth', 'login', ...args], { env: env(), stdin: apiKey })
   expect(ran).toMatchObject({ code: 2, stdout: '' })
   expect(cli.sent()).toEqual([])
@@ -105,7 +105,7 @@ it.each([
   [403, 'forbidden', 4],
   [404, 'not_found', 3],
   [500, 'internal_error', 11],
-])('when no key is created, stores nothing: %i %s ends with %i', async (status, error, exit) => {
+])('when no key is created, stores nothing: %i %s exits with %i', async (status, error, exit) => {
   signedIn(cli, 'post', keysPath, () => fails(status, error))
   expectExit(await login('--json'), exit, { code: error })
   expect(existsSync(folder)).toBe(false)

@@ -14,7 +14,7 @@ async function configList(args: string[], env: Record<string, string>) {
   return Object.fromEntries(rows.map(({ setting, value, source }) => [setting, [value, source]]))
 }
 
-it('lists every setting with its value and where it comes from, by its precedence', async () => {
+it('lists every setting with its effective value and source', async () => {
   const folder = cli.freshFolder()
   const shop = { base_url: 'https://shop.example', site: 's', email: 'maria@example.com', ca_file: '/p.pem' }
   await saveProfile(folder, 'shop', shop, apiKey)
@@ -65,7 +65,7 @@ it('lists every setting with its value and where it comes from, by its precedenc
   })
 })
 
-it('says what is not set', async () => {
+it('lists settings that are not set', async () => {
   expect(await configList([], { HOME: '/nowhere' })).toMatchObject({
     config_folder: ['/nowhere/.config/consentctl', 'default'],
     profile: ['default', 'default'],
@@ -76,7 +76,7 @@ it('says what is not set', async () => {
   })
 })
 
-it('masks a short key wholly', async () => {
+it('masks a short key completely', async () => {
   const settings = await configList([], { HOME: '/nowhere', CONSENTCTL_API_KEY: 'sk-short' })
   expect(settings['api_key']).toEqual(['…', 'CONSENTCTL_API_KEY'])
 })

@@ -33,7 +33,7 @@ describe('config set', () => {
     expect(stored().profiles.shop).toEqual({ base_url: 'https://shop.example', [key]: value })
   })
 
-  it('sets it only in the named profile', async () => {
+  it('sets it only in the given profile', async () => {
     await save('shop')
     await save('staging')
     await config('set protected true -p staging')
@@ -47,13 +47,13 @@ describe('config set', () => {
     })
   })
 
-  it('a base_url makes the profile, which without another is the default one', async () => {
+  it('a base_url creates the profile, and makes it the default if there is no other', async () => {
     expect(await config('set base_url https://x.example -p x')).toMatchObject({ code: 0 })
     expect(stored()).toEqual({ profile: 'x', profiles: { x: { base_url: 'https://x.example' } } })
     expect((await config('get base_url')).stdout).toBe('https://x.example\n')
   })
 
-  it('keeps settings that it does not know', async () => {
+  it('keeps unknown settings', async () => {
     mkdirSync(folder, { mode: 0o700 })
     const later = { profile: 'a', theme: 1, profiles: { a: { base_url: 'https://a.example', colour: 'x' } } }
     writeFileSync(join(folder, 'config.json'), JSON.stringify(later))
@@ -69,7 +69,7 @@ describe('config set', () => {
     expect(await config('list')).toMatchObject({ code: 0 })
   })
 
-  it('a ca_file is stored by its whole path, and must hold a certificate', async () => {
+  it('a ca_file is stored as an absolute path, and must contain a certificate', async () => {
     await save('shop')
     const [good, bad] = [join(folder, 'ca.pem'), join(folder, 'bad.pem')]
     writeFileSync(good, '-----BEGIN CERTIFICATE-----\n')
@@ -80,7 +80,7 @@ describe('config set', () => {
       expect(await config(`set ca_file ${wrong}`)).toMatchObject({ code: 2 })
   })
 
-  it('profile sets the default one, which must exist', async () => {
+  it('profile sets the default profile, which must exist', async () => {
     await save('shop')
     await save('staging')
     expect(await config('set profile staging')).toMatchObject({ code: 0 })
@@ -89,7 +89,7 @@ describe('config set', () => {
     expect(stored().profile).toBe('staging')
   })
 
-  it('says that the stored key does not go to a new address', async () => {
+  it('says that the stored key is not sent to a new address', async () => {
     await save('shop')
     const { stderr } = await config('set base_url https://other.example')
     expect(stderr).toContain('belongs to https://shop.example')
@@ -97,7 +97,7 @@ describe('config set', () => {
   })
 })
 
-describe('config set › an invalid name or value exits with 2 and changes nothing', () => {
+describe('config set › rejects an invalid name or value with exit code 2, and changes nothing', () => {
   it.each([
     ['set base_url nonsense', 'invalid address'],
     ['set base_url https://u:p4ssw0rd@x.example', 'credentials'],
@@ -135,17 +135,17 @@ describe('config set › an invalid name or value exits with 2 and changes nothi
     expect(stored()).toEqual(before)
   })
 
-  it('a key_command for a profile without an address', async () => {
+  it('rejects a key_command for a profile without an address', async () => {
     expect(await config('set key_command true')).toMatchObject({ code: 2 })
     expect(existsSync(join(folder, 'config.json'))).toBe(false)
   })
 
-  it('an unknown setting, as JSON for programs', async () => {
+  it('reports an unknown setting as JSON with --json', async () => {
     const { stderr } = await config('set colour red --json')
     expect(machineError(stderr)).toMatchObject({ code: 'usage', exit: 2 })
   })
 
-  it('a corrupt file is never overwritten', async () => {
+  it('never overwrites a corrupt file', async () => {
     mkdirSync(folder, { mode: 0o700 })
     const file = join(folder, 'config.json')
     writeFileSync(file, '{"profiles":\n{')
@@ -157,7 +157,7 @@ describe('config set › an invalid name or value exits with 2 and changes nothi
 })
 
 describe('config get', () => {
-  it('prints the value that applies, wherever it comes from', async () => {
+  it('prints the effective value, whatever its source', async () => {
     await save('shop', { site })
     expect(await config('get site')).toEqual({ code: 0, stdout: `${site}\n`, stderr: '' })
     expect(await config('get site', { CONSENTCTL_SITE: 'env' })).toMatchObject({ stdout: 'env\n' })
@@ -168,12 +168,12 @@ describe('config get', () => {
     })
   })
 
-  it('when the setting is not set, ends with 3', async () => {
+  it('when the setting is not set, exits with 3', async () => {
     await save('shop')
     expect(await config('get site')).toMatchObject({ code: 3, stdout: '' })
   })
 
-  it('shows only the end of a key', async () => {
+  it('shows only the last characters of a key', async () => {
     await save('shop')
     expect((await config('get api_key')).stdout).toBe('sk-…a1b2\n')
   })
@@ -224,7 +224,7 @@ describe('profiles', () => {
     expect(Object.keys(keys)).toEqual(['staging'])
   })
 
-  it('protected settings are not removed', async () => {
+  it('protected profiles are not removed', async () => {
     await save('shop', { protected: true })
     expect(await config('remove shop')).toMatchObject({ code: 2 })
     expect(Object.keys(stored().profiles)).toEqual(['shop'])

@@ -28,7 +28,7 @@ async function bodyOf(args: string[], stdin = ''): Promise<unknown> {
 }
 
 describe('create: request', () => {
-  it('has every flag as its field, and the key as a bearer token', async () => {
+  it('sends every flag as its field, and the key as a bearer token', async () => {
     const flags = [
       ['--consent-id', 'banner'],
       ['--subject', 'maria@example.com'],
@@ -63,7 +63,7 @@ describe('create: request', () => {
     [['--accepted'], { site_id: site, accepted: true }],
     [['--refused'], { site_id: site, accepted: false }],
     [['--subject', 'a'], { site_id: site, subject_id: 'a' }],
-  ])('has one of three states of acceptance: %j', async (flags, body) => {
+  ])('sends one of three states of acceptance: %j', async (flags, body) => {
     expect(await bodyOf(flags)).toEqual(body)
   })
 
@@ -89,33 +89,33 @@ describe('create: request', () => {
     expect(await bodyOf(['--pref', pair])).toEqual({ site_id: site, preferences: { a: value } })
   })
 
-  it('has one object for several --pref', async () => {
+  it('combines several --pref into one object', async () => {
     expect(await bodyOf(['--pref', 'a=1', '--pref', 'b.c=2', '--pref', 'constructor=3'])).toMatchObject({
       preferences: { a: 1, 'b.c': 2, constructor: 3 },
     })
   })
 
-  it('has the preferences of a file, which --pref overrides', async () => {
+  it('reads preferences from a file, and --pref overrides them', async () => {
     const file = join(folder.path, 'preferences.json')
     writeFileSync(file, '\ufeff{"a": 1, "b": {"c": [true]}}\n')
     const args = ['--preferences', `@${file}`, '--pref', 'a=2']
     expect(await bodyOf(args)).toMatchObject({ preferences: { a: 2, b: { c: [true] } } })
   })
 
-  it('has the preferences of standard input with --preferences -', async () => {
+  it('reads preferences from standard input with --preferences -', async () => {
     expect(await bodyOf(['--preferences', '-'], '{"marketing": false}')).toMatchObject({
       preferences: { marketing: false },
     })
   })
 
-  it('has the site of CONSENTCTL_SITE when --site is not given', async () => {
+  it('uses CONSENTCTL_SITE without --site', async () => {
     cli.instance.use(answers('post', consentsPath, consent(), 201))
     await cli.run(['create', '--refused'], { env: { CONSENTCTL_SITE: site } })
     await cli.run(['create', '--site', uuid(5), '--refused'], { env: { CONSENTCTL_SITE: site } })
     expect(cli.sent()).toMatchObject([{ body: { site_id: site } }, { body: { site_id: uuid(5) } }])
   })
 
-  it('when the instance lists no sites, sends the site unchanged', async () => {
+  it('when the instance cannot list sites, sends the site unchanged', async () => {
     cli.instance.use(
       answers('post', consentsPath, consent(), 201),
       answers('get', '*/api/v1/sites', { error: 'not_found', message: 'x' }, 404),
@@ -129,7 +129,7 @@ describe('create: request', () => {
 describe('create: output', () => {
   const record = consent({ id: uuid(77) })
 
-  it('is nothing on stderr with -q', async () => {
+  it('prints nothing on stderr with -q', async () => {
     cli.instance.use(answers('post', consentsPath, record, 201))
     const ran = await cli.run(['create', '--site', site, '--refused', '-q'])
     expect(ran).toEqual({ code: 0, stdout: `${uuid(77)}\n`, stderr: '' })
@@ -160,7 +160,7 @@ describe('create: errors before any request', () => {
     [5, ['--pref', 'a={"__proto__":1}']],
     [5, ['--pref', `a=${'['.repeat(8)}${']'.repeat(8)}`]],
     [5, ['--pref', `a=${'x'.repeat(16_384)}`]],
-  ])('with exit code %i: %j', async (exit, flags) => {
+  ])('exits with %i: %j', async (exit, flags) => {
     expectNoStdout(await cli.run(['create', '--site', site, ...flags, '-o', 'json']), exit, { exit, retryable: false })
     expect(cli.sent()).toEqual([])
   })
@@ -178,7 +178,7 @@ describe('create: errors before any request', () => {
     expect(cli.sent()).toEqual([])
   })
 
-  it.each([[[]], [['--dry-run']]])('is a usage error without any field: %j', async flags => {
+  it.each([[[]], [['--dry-run']]])('exits with a usage error without any field: %j', async flags => {
     expectUnsent(cli, await cli.run(['create', ...flags], { env: { CONSENTCTL_SITE: site } }), '--subject is missing')
   })
 
@@ -189,7 +189,7 @@ describe('create: errors before any request', () => {
     expect(cli.sent()).toEqual([])
   })
 
-  it('is a usage error without a site', async () => {
+  it('exits with a usage error without a site', async () => {
     expectUnsent(cli, await cli.run(['create', '--accepted']), '--site')
   })
 
@@ -198,7 +198,7 @@ describe('create: errors before any request', () => {
     expectUnsent(cli, ran, `try: for an empty text: --pref 'marketing=""'`)
   })
 
-  it('is a usage error when a preference is given twice', async () => {
+  it('exits with a usage error when a preference is given twice', async () => {
     expectExit(await cli.run(['create', '--site', 's', '--pref', 'a=1', '--pref', 'a=2']), 2, '--pref a is repeated')
     expect(cli.sent()).toEqual([])
   })

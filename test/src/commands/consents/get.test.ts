@@ -21,7 +21,7 @@ describe('one id', () => {
     expect(cli.sent().map(({ query }) => query)).toEqual([{ include_deleted: 'true' }, {}])
   })
 
-  it('when it is missing, the error names it', async () => {
+  it('when it does not exist, the error names it', async () => {
     holding()
     const { stderr } = await cli.run(['get', 'missing-7'])
     expect(stderr).toMatch(/^error: .*missing-7.*\(not_found\)$/m)
@@ -33,7 +33,7 @@ describe('an imported record', () => {
   const origin = { system: 'acme', id: '47\u202e11', evidence: 'https://acme.example/4711' }
   const imported = consent({ given_at: '2020-05-01T10:00:00.000Z', origin, gpc: true })
 
-  it('has a line for each field that its importer reported', async () => {
+  it('prints a line for each field that its importer reported', async () => {
     cli.instance.use(answers('get', byId, imported))
     const { stdout } = await cli.run(['get', uuid(7), '--color', 'never'], screen)
     expect(stdout.split('\n').slice(-6, -1)).toEqual([
@@ -45,7 +45,7 @@ describe('an imported record', () => {
     ])
   })
 
-  it('is whole in JSON, and has the columns of other records in TSV and CSV unless more are requested', async () => {
+  it('is complete in JSON, and has the same columns as other records in TSV and CSV unless more are requested', async () => {
     cli.instance.use(answers('get', byId, imported))
     const get = async (...flags: string[]) => (await cli.run(['get', uuid(7), ...flags])).stdout
     expect(JSON.parse(await get('--json'))).toEqual(imported)
@@ -67,7 +67,7 @@ describe('ids of any text', () => {
     ['../x', '..%2Fx'],
     ['a\\b', 'a%5Cb'],
     ['a\tb', 'a%09b'],
-  ])('%j is sent percent-encoded', async (id, path) => {
+  ])('sends %j percent-encoded', async (id, path) => {
     cli.instance.use(answers('get', '*', consent({ id })))
     const { code, stdout } = await cli.run(['get', id, '-o', 'json'])
     expect(code).toBe(0)
@@ -75,7 +75,7 @@ describe('ids of any text', () => {
     expect(JSON.parse(stdout).id).toBe(id)
   })
 
-  it.each(['a\\b', 'a b', 'é同', 'a\tb', 'a\\tb', '-7'])('get - reads what -q prints: %j', async id => {
+  it.each(['a\\b', 'a b', 'é同', 'a\tb', 'a\\tb', '-7'])('get - reads the output of -q: %j', async id => {
     cli.instance.use(answers('get', '*', consent({ id })))
     const { stdout } = await cli.run(['get', '-q', '--', id])
     await cli.run(['get', '-'], { stdin: stdout })
@@ -83,7 +83,7 @@ describe('ids of any text', () => {
     expect(second).toEqual(first)
   })
 
-  it('rejects standard input that is not UTF-8 with its line, before any request', async () => {
+  it('rejects standard input that is not UTF-8 with its line number, before any request', async () => {
     const stdin = Buffer.from([0x61, 0x0a, 0xff, 0x0a])
     expectExit(await cli.run(['get', '-'], { stdin }), 5, 'line 2 is not valid UTF-8')
     expect(cli.sent()).toEqual([])

@@ -17,18 +17,18 @@ describe('restore', () => {
     expect(attempts).toBe(2)
   })
 
-  it('when the instance fails each time, ends with 7', async () => {
+  it('when the instance fails each time, exits with 7', async () => {
     cli.instance.use(http.post(path, () => fails(500, 'internal_error')))
     expect(await cli.run(['restore', uuid(7)])).toMatchObject({ code: 7, stdout: '' })
   })
 
-  it('when the instance has only the six routes, ends with 2', async () => {
+  it('when the instance has only the six routes, exits with 2', async () => {
     const missing = answers('post', path, { error: 'not_found', message: 'There is no such route.' }, 404)
     cli.instance.use(missing, answers('get', '*/api/v1/openapi.json', { openapi: '3.1.1', paths: {} }))
     expectExit(await cli.run(['restore', uuid(7)]), 2, 'cannot restore records')
   })
 
-  it('sends despite_erasure only if it is given', async () => {
+  it('sends despite_erasure only with --despite-erasure', async () => {
     cli.instance.use(answers('post', path, restored))
     await cli.run(['restore', uuid(7)])
     await cli.run(['restore', uuid(7), '--despite-erasure'])
@@ -36,7 +36,7 @@ describe('restore', () => {
     expect(posted.map(({ body }) => body)).toEqual([{}, { despite_erasure: true }])
   })
 
-  it('says which records were not deleted, and takes the header of a column of ids', async () => {
+  it('names the records that were not deleted, and accepts the header of an id column', async () => {
     const live = http.get(byId, ({ params: { id } }) =>
       id === uuid(8) ? HttpResponse.json(consent({ id: uuid(8) })) : fails(404, 'not_found'),
     )

@@ -9,11 +9,11 @@ describe('rm › without --yes and without a terminal to prompt on', () => {
     ['no stream is a terminal', {}],
     ['stdin is not a terminal', { stdout: true, stderr: true }],
     ['stderr is not a terminal', { stdin: true, stdout: true }],
-  ])('it ends with 2 before any request: %s', async (_, tty) => {
+  ])('exits with 2 before any request: %s', async (_, tty) => {
     expectUnsent(cli, await cli.run(['rm', '7'], { tty }), '--yes')
   })
 
-  it('rejects ids from standard input, which leave no prompt', async () => {
+  it('rejects ids from standard input, which cannot be used for the prompt', async () => {
     const tty = { stdin: true, stdout: true, stderr: true }
     expectUnsent(cli, await cli.run(['rm', '-'], { tty, stdin: 'a\n' }))
   })

@@ -85,7 +85,7 @@ const fileOf = (name: string, text: string) => {
 }
 
 describe('update -', () => {
-  it('changes every id, and says which already had the values', async () => {
+  it('updates every id, and reports which already had the values', async () => {
     const { held, writes } = holding(three())
     const { code, stdout, stderr } = await cli.run(['update', '-', '--refused'], {
       stdin: [1, 2, 3].map(n => `${uuid(n)}\n`).join(''),
@@ -104,7 +104,7 @@ describe('update -', () => {
     expect([...held.values()].map(({ accepted }) => accepted)).toEqual([false, false, false])
   })
 
-  it('reads a change a line if no flag has one, and merges preferences or replaces them', async () => {
+  it('reads one change per line without flags, and merges or replaces preferences', async () => {
     const { held } = holding(three())
     const lines = [
       { id: uuid(1), accepted: false },
@@ -120,7 +120,7 @@ describe('update -', () => {
     ])
   })
 
-  it('makes changes of one record in the order of the lines', async () => {
+  it('applies changes to one record in line order', async () => {
     const { held, writes } = holding(three())
     const stdin = Array.from({ length: 30 }, (_, n) => `${JSON.stringify({ id: uuid(1), preferences: { n } })}\n`)
     const { code } = await cli.run(['update', '-', '--concurrency', '16'], { stdin: stdin.join('') })
@@ -149,7 +149,7 @@ describe('update -', () => {
     ['{"id":"x"}', 'changes nothing'],
     ['{"id":"..","accepted":true}', 'not a valid id'],
     ['{"id":"x","accepted":"yes"}', 'must be true or false'],
-  ])('a file with the line %s is rejected whole', async (line, said) => {
+  ])('rejects a whole file with the line %s', async (line, said) => {
     const file = fileOf('changes.ndjson', `${JSON.stringify({ id: uuid(1), accepted: false })}\n${line}\n`)
     expectExit(await cli.run(['update', '--file', file]), 5, said)
     expect(cli.sent()).toEqual([])
@@ -157,7 +157,7 @@ describe('update -', () => {
 })
 
 describe('update --file', () => {
-  it('takes a CSV with columns of preferences, as list writes it', async () => {
+  it('accepts a CSV with preference columns, as written by list', async () => {
     const { held } = holding(three())
     const file = fileOf('changes.csv', `Id,Accepted,pref.a\n${uuid(1)},no,7\n${uuid(2)},,8\n`)
     expect(await cli.run(['update', '--file', file])).toMatchObject({ code: 0 })
@@ -168,7 +168,7 @@ describe('update --file', () => {
     ])
   })
 
-  it('ends with 8 if some lines fail, keeps these with --failed-out, and resumes the rest', async () => {
+  it('exits with 8 if some lines fail, writes these to --failed-out, and resumes the rest', async () => {
     const { held, writes } = holding(three())
     const ids = [uuid(1), uuid(9), uuid(3)]
     const file = fileOf('ids.txt', `${ids.join('\n')}\n`)
@@ -201,8 +201,8 @@ describe('update --resume', () => {
 
   it.each([
     ['was lost', () => fails(503, 'unavailable'), 7],
-    ['had no meaning', () => HttpResponse.html('<p>hello</p>'), 11],
-  ] as const)('sends a line whose answer %s again, unless its record was changed since', async (_, lost, exit) => {
+    ['was meaningless', () => HttpResponse.html('<p>hello</p>'), 11],
+  ] as const)('resends a line whose response %s, unless its record was changed since', async (_, lost, exit) => {
     const { held, writes, happened } = holding(three())
     happened(uuid(1), 'created', Date.now() - 60_000)
     happened(uuid(3), 'created', Date.now() - 60_000)
@@ -222,7 +222,7 @@ describe('update --resume', () => {
 })
 
 describe('update --where', () => {
-  it('changes what the filters of list find, after their number is typed', async () => {
+  it('updates the records that match the filters of list, after their number is typed', async () => {
     const { held, writes } = holding(three())
     const args = ['update', '--where', 'accepted', '--refused', '-o', 'tsv']
     const declined = await cli.run(args, { ...terminal, stdin: '3\n' })
@@ -236,7 +236,7 @@ describe('update --where', () => {
     expect(files.filter(name => !name.includes('.job'))).toEqual([])
   })
 
-  it('when a page names a record twice, counts and changes it once', async () => {
+  it('when a page contains a record twice, counts and updates it once', async () => {
     const { held, writes } = holding(three())
     cli.instance.use(
       http.get(consentsPath, () =>
@@ -247,7 +247,7 @@ describe('update --where', () => {
     expect([code, rowsOf(stdout), writes]).toEqual([0, [['1', 'updated', uuid(1)]], [uuid(1)]])
   })
 
-  it('stops with 10 unless exactly --confirm N are found, and prints the requests with --dry-run', async () => {
+  it('exits with 10 unless exactly --confirm N are found, and prints the requests with --dry-run', async () => {
     const { writes } = holding(three())
     const run = (...more: string[]) => cli.run(['update', '--where', 'accepted', '--refused', ...more])
     expect(await run('--confirm', '3')).toMatchObject({ code: 10, stdout: '' })
@@ -260,7 +260,7 @@ describe('update --where', () => {
     expect(await run('--confirm', '2')).toMatchObject({ code: 0 })
   })
 
-  it('shows the change, the present preferences, and how many records already have the values', async () => {
+  it('shows the change, the current preferences, and how many records already have the values', async () => {
     holding(three())
     const args = ['update', '--where', 'site=site-1', '--pref', 'a=1', '--pref', 'b=true']
     cli.instance.use(http.get('*/api/v1/sites', () => fails(404, 'not_found')))
@@ -273,7 +273,7 @@ describe('update --where', () => {
   })
 
   it.each(['--yes', '-qy'])(
-    'with %s, resumes with the records that were found, not with those that would be found now',
+    'with %s, resumes with the records that were found, not with those that match now',
     async yes => {
       const { held, writes } = holding(three())
       cli.instance.use(http.put(byId, ({ params: { id } }) => (id === uuid(1) ? undefined : fails(403, 'forbidden'))))
@@ -319,7 +319,7 @@ describe('update --where', () => {
 })
 
 describe('a signal during update --file', () => {
-  it('before the first request leaves a job, and says with which command to resume it', async () => {
+  it('before the first request leaves a job, and prints the resume command', async () => {
     const { writes } = holding(three())
     const signals = new EventEmitter()
     cli.instance.use(
@@ -336,7 +336,7 @@ describe('a signal during update --file', () => {
     expect(writes).toEqual([uuid(1)])
   })
 
-  it('does not send the records whose read it aborted, and fails none', async () => {
+  it('does not send the records whose read it aborted, and reports none as failed', async () => {
     const { writes } = holding(three())
     const signals = new EventEmitter()
     let isHeld = true
@@ -361,7 +361,7 @@ describe('a signal during update --file', () => {
   })
 })
 
-it('update --resume says that it sent no line in this run, if a signal ends it before: an earlier run did', async () => {
+it('when a signal ends update --resume before it sends a line, says so, although an earlier run did', async () => {
   const { writes } = holding(three())
   const stopLosing = losing('put', () => {})
   const file = fileOf('ids', `${uuid(1)}\n`)
@@ -379,7 +379,7 @@ it('update --resume says that it sent no line in this run, if a signal ends it b
 })
 
 describe('rm --file', () => {
-  it('deletes the records of a file as a job, once the number of lines is confirmed', async () => {
+  it('deletes the records of a file as a job, after the number of lines is confirmed', async () => {
     const { held, writes } = holding(three())
     const file = fileOf('ids', `${[1, 8, 3].map(n => uuid(n)).join('\n')}\n`)
     expect(await cli.run(['rm', '--file', file])).toMatchObject({ code: 2 })
@@ -409,7 +409,7 @@ describe('rm --file', () => {
     expect(writes).toHaveLength(2)
   })
 
-  it('when resumed, deletes no record that was restored meanwhile, and calls no missing one unchanged', async () => {
+  it('when resumed, does not delete a record restored meanwhile, and reports no missing one as unchanged', async () => {
     const { held, writes, happened } = holding([...three(), consent({ id: uuid(4) })])
     for (const n of [1, 2, 3, 4]) happened(uuid(n), 'created', Date.now() - 60_000)
     const deleted: string[] = []

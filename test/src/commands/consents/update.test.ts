@@ -22,7 +22,7 @@ describe('acceptance', () => {
   it.each([
     ['--accepted', true],
     ['--refused', false],
-  ])('%s alone is one PUT, which leaves the preferences out', async (flag, accepted) => {
+  ])('%s alone sends one PUT without preferences', async (flag, accepted) => {
     accepting()
     expect(await update(flag)).toMatchObject({ code: 0 })
     expect(cli.sent()).toEqual([{ method: 'PUT', path: `/api/v1/consents/${id}`, query: {}, body: { accepted } }])
@@ -42,7 +42,7 @@ describe('preferences', () => {
     expect(JSON.parse(stdout)).toEqual({ ...before, preferences })
   })
 
-  it('the difference tells a text from the value that it looks like', async () => {
+  it('shows a difference between a text and the value that it looks like', async () => {
     accepting()
     const { stderr } = await cli.run(['update', id, '--preferences', '-'], {
       stdin: '{"marketing":"true","analytics":"none"}',
@@ -50,13 +50,13 @@ describe('preferences', () => {
     expect(stderr).toContain('marketing: true → "true"\nanalytics: all → "none"\n')
   })
 
-  it('when they are in a file, are merged; single ones win', async () => {
+  it('when they are in a file, are merged; individual ones take precedence', async () => {
     accepting()
     await cli.run(['update', id, '--preferences', '-', '--pref', 'b=2'], { stdin: '{"a":1,"b":1}' })
     expect(cli.sent()[1]?.body).toEqual({ preferences: { ...before.preferences, a: 1, b: 2 } })
   })
 
-  it('replace what is there with --replace-preferences, without reading it first', async () => {
+  it('with --replace-preferences, replace the stored ones without a read', async () => {
     accepting()
     expect(await update('--pref', 'only=1', '--replace-preferences', '--accepted')).toMatchObject({ code: 0 })
     expect(cli.sent()).toMatchObject([{ method: 'PUT' }])
@@ -76,7 +76,7 @@ describe('preferences', () => {
   })
 })
 
-describe('rejects before any request', () => {
+describe('rejected before any request', () => {
   it.each([
     [[], 'nothing to change'],
     [['--replace-preferences'], 'nothing to change'],

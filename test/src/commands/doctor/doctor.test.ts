@@ -54,7 +54,7 @@ const quota = (limit: number, remaining: number) => ({
   'x-quota-reset': '1796083200',
 })
 
-it('when all is well, ends with 0 and says what it found', async () => {
+it('when everything works, exits with 0 and reports what it found', async () => {
   answering({ headers: quota(1000, 900) })
   const { code, checks, stderr } = await examine()
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
@@ -73,7 +73,7 @@ it.each([
   [{ limit: null, remaining: null }, 0, 'ok', 'the account has no monthly limit; 25 requests this month'],
   [{ limit: 25, remaining: 0 }, 6, 'fail', 'this month’s quota is used up, until 2026-12-01'],
   [{ limit: 100, remaining: 75 }, 0, 'ok', '75 of 100 requests are left, until 2026-12-01'],
-])('reports the quota %j as usage does', async (numbers, exit, result, detail) => {
+])('reports the quota %j like usage does', async (numbers, exit, result, detail) => {
   answering()
   const used = { month: '2026-11', used: 25, ...numbers, resets_at: '2026-12-01T00:00:00.000Z' }
   cli.instance.use(http.get('*/api/v1/usage', () => HttpResponse.json(used)))
@@ -90,7 +90,7 @@ it('sends requests only to the instance, with GET only, two of them with the key
   expect(withKey.map(({ url }) => url)).toEqual(['/api/v1/consents?limit=1', '/api/v1/usage'])
 })
 
-it('when the instance has only the records, ends with 0', async () => {
+it('when the instance supports only records, exits with 0', async () => {
   cli.instance.use(http.get('*', () => HttpResponse.json({ error: 'not_found', message: '' }, { status: 404 })))
   cli.instance.use(http.get(consentsPath, () => HttpResponse.json({ data: [], next_cursor: null })))
   const { code, checks } = await examine()
@@ -104,7 +104,7 @@ it.each([
   [503, 'unavailable'],
   [403, 'forbidden'],
   [401, 'unauthorized'],
-])('when the quota is not shown, says why: %i', async (status, error) => {
+])('when the quota is not available, says why: %i', async (status, error) => {
   answering({ list: failure(error, status) })
   const { checks } = await examine()
   expect(checks['quota']).toMatchObject({
@@ -113,7 +113,7 @@ it.each([
   })
 })
 
-describe('a failure ends with its exit code', () => {
+describe('a failure sets the exit code', () => {
   const fail = (check: string) => ({ [check]: { result: 'fail', remedy: expect.any(String) } })
 
   it.each<[string, Answers, number, Record<string, object>]>([
@@ -135,7 +135,7 @@ describe('a failure ends with its exit code', () => {
         },
       },
     ],
-  ])('%s', async (_, answers, exit, expected) => {
+  ])('exits with a specific code for %s', async (_, answers, exit, expected) => {
     answering(answers)
     expect(await examine()).toMatchObject({ code: exit, checks: expected })
   })
@@ -144,7 +144,7 @@ describe('a failure ends with its exit code', () => {
     ['no key', { CONSENTCTL_API_KEY: undefined }, 'key', 4],
     ['two keys', { CONSENTCTL_API_KEY_FILE: '/nowhere' }, 'key', 2],
     ['a CA file without certificates', { CONSENTCTL_CA_FILE: '/dev/null' }, 'connection', 2],
-  ])('%s', async (_, env, check, exit) => {
+  ])('exits with a specific code for %s', async (_, env, check, exit) => {
     answering()
     const { code, checks } = await examine(env)
     expect(code).toBe(exit)
@@ -156,7 +156,7 @@ describe('a failure ends with its exit code', () => {
     ['an invalid address', { CONSENTCTL_BASE_URL: 'nonsense' }],
     ['an address without encryption', { CONSENTCTL_BASE_URL: 'http://x.example' }],
     ['an unknown profile', { CONSENTCTL_BASE_URL: undefined, CONSENTCTL_PROFILE: 'prod' }],
-  ])('%s: 2, and nothing is asked', async (_, env) => {
+  ])('for %s, exits with 2 without a request', async (_, env) => {
     const { code, checks } = await examine(env)
     expect(code).toBe(2)
     expect(checks['base_url']).toMatchObject({ result: 'fail' })
@@ -164,7 +164,7 @@ describe('a failure ends with its exit code', () => {
     expect(cli.sent()).toEqual([])
   })
 
-  it('a corrupt file: 2, with its line', async () => {
+  it('for a corrupt file, exits with 2 and reports its line', async () => {
     const folder = cli.freshFolder()
     mkdirSync(folder, { mode: 0o700 })
     writeFileSync(join(folder, 'config.json'), '{\n')
@@ -173,7 +173,7 @@ describe('a failure ends with its exit code', () => {
     expect(checks['config']?.detail).toContain('config.json, line 2')
   })
 
-  it('an instance that cannot be reached: 7', async () => {
+  it('for an unreachable instance, exits with 7', async () => {
     const url = `http://127.0.0.1:${await freePort()}`
     const { code, checks } = await examine({ CONSENTCTL_BASE_URL: url })
     expect(code).toBe(7)
@@ -185,14 +185,14 @@ describe('a failure ends with its exit code', () => {
     expect(checks['service']).toBeUndefined()
   })
 
-  it('a name that does not exist: 2', async () => {
+  it('for an unknown host name, exits with 2', async () => {
     const { code, checks } = await examine({ CONSENTCTL_BASE_URL: 'https://nowhere.invalid' })
     expect(code).toBe(2)
     expect(checks['connection']).toMatchObject({ result: 'fail', remedy: expect.stringContaining('host name') })
   })
 })
 
-describe('a warning does not fail', () => {
+describe('a warning does not set the exit code', () => {
   const unread = () =>
     HttpResponse.json({ error: 'forbidden', message: 'x' }, { status: 403, headers: quota(1000, 900) })
   const nonsense = { 'x-quota-limit': 'x', 'x-quota-remaining': '5', 'x-quota-reset': '9'.repeat(30) }
@@ -225,7 +225,7 @@ describe('a warning does not fail', () => {
     expect(await examine()).toMatchObject({ code: 0, checks: expected })
   })
 
-  it('keys that others could read, whose file mode it corrects', async () => {
+  it('warns about keys that others could read, and fixes the file mode', async () => {
     answering()
     const folder = cli.freshFolder()
     await saveProfile(folder, 'a', { base_url: cli.instance.url }, apiKey)
@@ -237,7 +237,7 @@ describe('a warning does not fail', () => {
   })
 })
 
-it('a proxy is named without the password in it', async () => {
+it('shows a proxy without its password', async () => {
   const proxy = createServer(socket => socket.destroy()).listen(0, '127.0.0.1')
   await new Promise(resolve => proxy.once('listening', resolve))
   const { port } = proxy.address() as { port: number }

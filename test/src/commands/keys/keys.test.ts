@@ -22,7 +22,7 @@ function holding(data = [apiKeyOf(), apiKeyOf({ id: uuid(2), name: 'old', revoke
 }
 
 describe('keys list', () => {
-  it('has these columns in TSV', async () => {
+  it('prints these columns in TSV', async () => {
     holding()
     const tsv = await runAs(cli, ['keys', 'list', '--header'])
     expect(tsv.stdout.split('\n').slice(0, 2)).toEqual([
@@ -31,7 +31,7 @@ describe('keys list', () => {
     ])
   })
 
-  it('is a table for people with the end of each key, its scopes, its state, and the count', async () => {
+  it('prints a table with the last characters of each key, its scopes and state, and the count', async () => {
     holding()
     const { code, stdout, stderr } = await runAs(cli, ['keys', 'list'], { ...screen, columns: 160 })
     expect(code).toBe(0)
@@ -51,7 +51,7 @@ describe('keys list', () => {
     expect(states.slice(0, 4)).toEqual(['STATE', 'active', 'revoked', 'expired'])
   })
 
-  it('when the instance has no such route, ends with 3 and says so', async () => {
+  it('when the instance has no such route, exits with 3 and says so', async () => {
     signedIn(cli, 'get', keysPath, () => fails(404, 'not_found', 'no such route'))
     const ran = await runAs(cli, ['keys', 'list'])
     expectExit(ran, 3, 'error: no such route (not_found)\ntry: this instance may not have this feature')
@@ -93,13 +93,13 @@ describe('keys create', () => {
   it.each([
     ['2126-01-31', '2126-01-31T23:59:59.999Z'],
     ['2126-01-31T09:30:00+02:00', '2126-01-31T09:30:00+02:00'],
-  ])('expires at the time of --expires: %s', async (time, expires_at) => {
+  ])('sends the time of --expires: %s', async (time, expires_at) => {
     making()
     expect(await create('--expires', time)).toMatchObject({ code: 0 })
     expect(managed(cli)[0]?.body).toEqual({ name: 'ci', expires_at })
   })
 
-  it('accepts a duration from now', async () => {
+  it('accepts a duration as the time from now', async () => {
     making()
     const before = Date.now()
     expect(await create('--expires', '90d')).toMatchObject({ code: 0 })
@@ -124,17 +124,17 @@ describe('keys create', () => {
     [['--expires', ''], 'must not be empty'],
     [['-q'], 'would lose the secret'],
     [['-o', 'id'], 'would lose the secret'],
-  ])('rejects %j with 2 before any request', async (flags, said) => {
+  ])('rejects %j with exit code 2 before any request', async (flags, said) => {
     expectUnsent(cli, await create(...flags), said)
   })
 
-  it.each(['', 'x'.repeat(101)])('rejects the name %j with 2 before any request', async name => {
+  it.each(['', 'x'.repeat(101)])('rejects the name %j with exit code 2 before any request', async name => {
     expect(await runAs(cli, ['keys', 'create', '--name', name])).toMatchObject({ code: 2, stdout: '' })
     expectUnsent(cli, await runAs(cli, ['keys', 'create']))
   })
 
   it.each([['table'], ['tsv'], ['json'], ['ndjson']])(
-    'prints the key once and whole, on standard output alone: %s',
+    'prints the full key once, only on standard output: %s',
     async format => {
       making()
       const { code, stdout, stderr } = await runAs(cli, ['keys', 'create', '--name', 'ci', '-o', format], {
@@ -148,7 +148,7 @@ describe('keys create', () => {
     },
   )
 
-  it('when the answer is lost, ends with 11 and says how to find out', async () => {
+  it('when the response is lost, exits with 11 and says how to check', async () => {
     signedIn(cli, 'post', keysPath, () => fails(500, 'internal_error'))
     const { code, stderr } = await create('--json')
     expect(code).toBe(11)
@@ -170,7 +170,7 @@ describe('keys revoke', () => {
   }
   const revoked = () => managed(cli).map(({ method, path }) => `${method} ${path.split('/').at(-1)}`)
 
-  it('with --yes revokes each id once, in order, and prints what the instance answered', async () => {
+  it('with --yes revokes each id once, in order, and prints the instance’s responses', async () => {
     revoking()
     const { code, stdout, stderr } = await runAs(cli, ['keys', 'revoke', 'b', 'a', 'b', '--yes', '-o', 'ndjson'])
     expect(code).toBe(0)
@@ -188,13 +188,13 @@ describe('keys revoke', () => {
     expectUnsent(cli, await runAs(cli, ['keys', 'revoke', 'a', id, '--yes']))
   })
 
-  it('when the key does not exist, ends with 3 and names it as a key', async () => {
+  it('when the key does not exist, exits with 3 and names it as a key', async () => {
     revoking()
     const ran = await runAs(cli, ['keys', 'revoke', 'missing', '--yes'])
     expectNoStdout(ran, 3, 'error: no key with id missing (not_found)\ntry: consentctl keys list')
   })
 
-  it('when the answer is lost, can be tried again', async () => {
+  it('when the response is lost, can be retried', async () => {
     signedIn(cli, 'delete', keyPath, () => fails(500, 'internal_error'))
     expect(await runAs(cli, ['keys', 'revoke', 'a', '--yes'])).toMatchObject({ code: 7, stdout: '' })
   })

@@ -36,14 +36,14 @@ const sixRoutes = () => cli.instance.use(answers('get', sitesPath, { error: 'not
 const sent = () => cli.sent().map(({ method, path }) => `${method} ${path}`)
 
 describe('sites list', () => {
-  it('asks with the API key, and for no password', async () => {
+  it('uses the API key, and does not prompt for a password', async () => {
     listing()
     const { code, stdout } = await cli.run(['sites', 'list', '-q'], { env: { CONSENTCTL_EMAIL: email } })
     expect({ code, stdout }).toEqual({ code: 0, stdout: `${site}\n${uuid(2)}\n` })
     expect(cli.instance.requests.map(({ headers }) => headers.authorization)).toEqual([`Bearer ${apiKey}`])
   })
 
-  it('signs in where there is an e-mail and no key', async () => {
+  it('signs in when there is an e-mail and no key', async () => {
     const env = { CONSENTCTL_EMAIL: email, CONSENTCTL_API_KEY: undefined }
     const { code, stderr } = await cli.run(['sites', 'list', '--json'], { env })
     expect({ code, said: machineError(stderr)['message'] }).toEqual({
@@ -53,7 +53,7 @@ describe('sites list', () => {
   })
 })
 
-describe('a site by its name', () => {
+describe('a site given by name', () => {
   it.each([
     ['create', ['create', '--site', 'Shop', '--refused']],
     ['create, by the environment', ['create', '--refused'], { CONSENTCTL_SITE: 'Shop' } as Record<string, string>],
@@ -71,7 +71,7 @@ describe('a site by its name', () => {
     expect(sent().filter(each => each === 'GET /api/v1/sites')).toHaveLength(1)
   })
 
-  it('when the key may not list sites, ends with an error that asks for the id', async () => {
+  it('when the key may not list sites, exits with an error that asks for the id', async () => {
     cli.instance.use(answers('get', sitesPath, { error: 'forbidden', message: 'no', reason: 'missing_scope' }, 403))
     for (const args of [['--refused'], ['--file', '-']]) {
       const { code, stderr } = await cli.run(['create', '--site', 'Shop', ...args], { stdin: '{}\n' })
@@ -82,7 +82,7 @@ describe('a site by its name', () => {
     expect(new Set(sent())).toEqual(new Set(['GET /api/v1/sites']))
   })
 
-  it('is the filter of list; a UUID costs no request', async () => {
+  it('filters list; a UUID needs no request', async () => {
     listing()
     cli.instance.use(listOf(1))
     expect(await cli.run(['list', '--site', 'Shop'])).toMatchObject({ code: 0 })
@@ -96,13 +96,13 @@ describe('a site by its name', () => {
     ['Shpo', 'no site is named "Shpo"', 'sites: "Shop", "Blog"'],
     ['My Shop', 'no site is named "My Shop"', 'did you mean "Shop"?'],
     ['Cinema', 'no site is named "Cinema"', 'sites: "Shop", "Blog"'],
-  ])('when no site has it (%s), ends with 5 and names sites', async (name, message, hint) => {
+  ])('when no site has it (%s), exits with 5 and lists sites', async (name, message, hint) => {
     listing()
     expectNoStdout(await cli.run(['list', '--site', name, '--json']), 5, { message, hint, code: 'invalid_data' })
     expect(sent()).toEqual(['GET /api/v1/sites'])
   })
 
-  it('when several sites have it, ends with 5 and their ids', async () => {
+  it('when several sites have it, exits with 5 and their ids', async () => {
     listing([siteOf(), siteOf({ id: uuid(2) })])
     const { code, stderr } = await cli.run(['create', '--site', 'Shop', '--refused', '--json'])
     expect(code).toBe(5)
@@ -112,7 +112,7 @@ describe('a site by its name', () => {
     })
   })
 
-  it('is changed by sites update and sites rotate-token', async () => {
+  it('works in sites update and sites rotate-token', async () => {
     cli.instance.use(
       signsIn(),
       managing('get', sitesPath, () => ({ data: [siteOf()] })),
@@ -124,7 +124,7 @@ describe('a site by its name', () => {
   })
 })
 
-it('a create that finds no site says that the site is the profile’s, and how to change it', async () => {
+it('when create finds no site, explains that the site comes from the profile and how to change it', async () => {
   cli.instance.use(answers('post', consentsPath, { error: 'not_found', message: 'There is no such site.' }, 404))
   const folder = cli.freshFolder()
   const env = { CONSENTCTL_CONFIG_DIR: folder }
@@ -171,14 +171,14 @@ describe.each([['with a key'], ['with --email']])('auth login --site %s', how =>
     expect(await login('Shop')).toMatchObject({ code: 0, stored: { site } })
   })
 
-  it('stores nothing and makes no key if no site has the name (5) or the id (3)', async () => {
+  it('stores nothing and creates no key if no site has the name (5) or the id (3)', async () => {
     instance({ data: [siteOf()] })
     expect(await login('Shpo')).toMatchObject({ code: 5, stored: null })
     expect(await login(uuid(9))).toMatchObject({ code: 3, stored: null })
     expect(sent()).not.toContain('POST /api/v1/keys')
   })
 
-  it('accepts a UUID unchecked where the instance lists no sites, and says so; no name (2)', async () => {
+  it('when the instance lists no sites, accepts a UUID unchecked and says so, but no name (2)', async () => {
     instance({ error: 'not_found', message: 'x' })
     const { code, stderr, stored } = await login(uuid(9))
     expect({ code, site: stored.site }).toEqual({ code: 0, site: uuid(9) })
@@ -202,7 +202,7 @@ describe('config set site', () => {
     expect(await set(uuid(3))).toMatchObject({ code: 3, site: '' })
   })
 
-  it('when the instance cannot be asked, stores a UUID but no name, and says so', async () => {
+  it('when the instance is unreachable, stores a UUID but no name, and says so', async () => {
     sixRoutes()
     expect(await set(uuid(3))).toMatchObject({
       code: 0,

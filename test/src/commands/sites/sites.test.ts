@@ -26,7 +26,7 @@ function holding(data = [siteOf(), siteOf({ id: uuid(2), name: 'Blog', allowed_o
 }
 
 describe('sites list', () => {
-  it('has these columns in TSV', async () => {
+  it('prints these columns in TSV', async () => {
     holding()
     const { stdout } = await runAs(cli, ['sites', 'list', '--header'])
     expect(stdout.split('\n')[0]).toBe(
@@ -54,14 +54,14 @@ describe('sites create', () => {
     [['--retention-days', '730'], { retention_days: 730 }],
     [['--allow-duplicate'], { allow_duplicate: true }],
     [['--origin', shop, '--origin', 'http://localhost:3000'], { allowed_origins: [shop, 'http://localhost:3000'] }],
-  ])('sends only what is given: %j', async (flags, fields) => {
+  ])('sends only the given fields: %j', async (flags, fields) => {
     making()
     expect(await create(...flags)).toMatchObject({ code: 0 })
     expect(bodies()).toEqual([{ name: 'Shop', ...fields }])
   })
 
   it.each([['table'], ['tsv'], ['json'], ['ndjson']])(
-    'prints the token once and whole, on standard output alone: %s',
+    'prints the full token once, only on standard output: %s',
     async format => {
       making()
       const args = ['sites', 'create', '--name', 'Shop', '-o', format]
@@ -80,16 +80,16 @@ describe('sites create', () => {
     [['--policy-version', '0'], '--policy-version must be'],
     [['--policy-version', '2147483648'], '--policy-version must be from 1 to 2147483647'],
     [['-q'], 'would lose the secret'],
-  ])('rejects %j with 2 before any request', async (flags, said) => {
+  ])('rejects %j with exit code 2 before any request', async (flags, said) => {
     expectUnsent(cli, await create(...flags), said)
   })
 
-  it('when the answer is lost, ends with 11 and says how to find out', async () => {
+  it('when the response is lost, exits with 11 and says how to check', async () => {
     signedIn(cli, 'post', sitesPath, () => fails(500, 'internal_error'))
     expectExit(await create('--json'), 11, { hint: expect.stringContaining('consentctl sites list') })
   })
 
-  it('when the name is taken, names the flag for a second site', async () => {
+  it('when the name is taken, suggests the flag for a second site', async () => {
     signedIn(cli, 'post', sitesPath, () => fails(409, 'conflict', 'no', 'name_taken'))
     expectExit(await create('--json'), 5, { hint: 'use another name, or --allow-duplicate' })
   })
@@ -99,7 +99,7 @@ describe('sites archive', () => {
   const archived = siteOf({ id: uuid(3), archived_at: '2026-02-01T00:00:00.000Z' })
   const archive = (...args: string[]) => runAs(cli, ['sites', 'archive', ...args])
 
-  it('when two sites have the name, archives the one in use, and --undo restores the archived one', async () => {
+  it('when two sites have the name, archives the active one, and --undo restores the archived one', async () => {
     holding([siteOf(), archived])
     cli.instance.use(managing('patch', sitePath, asked => siteOf({ id: asked.id })))
     expect((await archive('Shop')).code).toBe(2)
@@ -135,7 +135,7 @@ describe('sites update', () => {
     [['--retention-days', '30'], { retention_days: 30 }],
     [['--clear-retention'], { retention_days: null }],
     [['--clear-origins', '--name', 'New'], { allowed_origins: [], name: 'New' }],
-  ])('sends only what is given, without reading first: %j', async (flags, body) => {
+  ])('sends only the given fields, without reading first: %j', async (flags, body) => {
     changing()
     expect(jsonOf(await update(...flags, '--json'))).toEqual(siteOf({ name: 'changed' }))
     expect(managed(cli)).toMatchObject([{ method: 'PATCH', path: `/api/v1/sites/${id}` }])
@@ -157,7 +157,7 @@ describe('sites update', () => {
       ['--add-origin', 'https://c.example', '--remove-origin', shop],
       ['https://www.shop.example', 'https://c.example'],
     ],
-  ])('adds and removes origins of the present list: %j', async (flags, allowed_origins) => {
+  ])('adds and removes origins of the current list: %j', async (flags, allowed_origins) => {
     changing()
     expect(await update(...flags)).toMatchObject({ code: 0 })
     expect(bodies()).toEqual([{ allowed_origins }])
@@ -182,11 +182,11 @@ describe('sites update', () => {
     [['--add-origin', 'x'], '--add-origin must be an origin'],
     [['--remove-origin', 'x'], '--remove-origin must be an origin'],
     [['--name', ''], '--name must not be empty'],
-  ])('rejects %j with 2 before any request', async (flags, said) => {
+  ])('rejects %j with exit code 2 before any request', async (flags, said) => {
     expectUnsent(cli, await update(...flags), said)
   })
 
-  it('when the site does not exist, ends with 3, read first or not', async () => {
+  it('when the site does not exist, exits with 3, with and without a read first', async () => {
     holding()
     cli.instance.use(managing('patch', sitePath, () => fails(404, 'not_found', 'x')))
     for (const flags of [
@@ -210,7 +210,7 @@ describe('sites rotate-token', () => {
     [[], {}],
     [['--overlap', '72'], { overlap_hours: 72 }],
     [['--overlap', '0', '--yes'], { overlap_hours: 0 }],
-  ])('sends the overlap that is given: %j', async (flags, body) => {
+  ])('sends the given overlap: %j', async (flags, body) => {
     rotating()
     const { code, stdout, stderr } = await rotate(...flags, '--json')
     expect(code).toBe(0)
@@ -227,11 +227,11 @@ describe('sites rotate-token', () => {
     [['--overlap', '1.5'], '--overlap must be'],
     [['--overlap', ''], '--overlap must be'],
     [['-o', 'id'], 'would lose the secret'],
-  ])('rejects %j with 2 before any request', async (flags, said) => {
+  ])('rejects %j with exit code 2 before any request', async (flags, said) => {
     expectUnsent(cli, await rotate(...flags), said)
   })
 
-  it('when the site does not exist, ends with 3; when the answer is lost, with 11 and the fix', async () => {
+  it('when the site does not exist, exits with 3; when the response is lost, exits with 11 and suggests a fix', async () => {
     signedIn(cli, 'post', tokenPath, asked =>
       asked.id === uuid(9) ? fails(404, 'not_found', 'x') : fails(503, 'unavailable', 'x'),
     )

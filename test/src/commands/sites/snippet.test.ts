@@ -14,13 +14,16 @@ const listing = (fields = {}) => cli.instance.use(answers('get', sitesPath, { da
 const snippet = (...more: string[]) => cli.run(['sites', 'snippet', 'Shop', ...more])
 
 describe('snippetFor', () => {
-  it.each(bannerNames)('gives %s the recorder and at most twenty lines of its own, of at most 120 characters', name => {
-    const snippet = snippetFor(name)
-    expect(snippet).toBe(snippetParts.recorder + snippetParts[name])
-    const lines = snippetParts[name].trimEnd().split('\n')
-    expect(lines.length).toBeLessThanOrEqual(20)
-    expect(snippet.split('\n').filter(line => line.length > 120)).toEqual([])
-  })
+  it.each(bannerNames)(
+    'returns for %s the recorder and at most twenty lines of its own, each at most 120 characters',
+    name => {
+      const snippet = snippetFor(name)
+      expect(snippet).toBe(snippetParts.recorder + snippetParts[name])
+      const lines = snippetParts[name].trimEnd().split('\n')
+      expect(lines.length).toBeLessThanOrEqual(20)
+      expect(snippet.split('\n').filter(line => line.length > 120)).toEqual([])
+    },
+  )
 
   it('is loaded by a line whose hash is in the manual, for a Content Security Policy', () => {
     const page = readFileSync(new URL('../../../../server/banner/README.md', import.meta.url), 'utf8')
@@ -42,7 +45,7 @@ describe('sites snippet', () => {
     expect(stdout).not.toBe(snippetFor(name))
   })
 
-  it('leaves a placeholder without a token, and says how to get one and which pages are not allowed yet', async () => {
+  it('leaves a placeholder without a token, and says how to get one and which pages are not yet allowed', async () => {
     listing({ allowed_origins: [] })
     const { code, stdout, stderr } = await snippet('--for', 'klaro')
     expect([code, stdout.includes("'st-YOUR-SITE-TOKEN'")]).toEqual([0, true])
@@ -65,11 +68,11 @@ describe('sites snippet', () => {
     [[], '--for'],
     [['--for', 'klaro', '--site-token', 'sk-123'], '--site-token must be a site’s token'],
     [['--for', 'klaro', '--columns', 'id'], 'remove --columns'],
-  ])('refuses %j before any request, with 2', async (flags, said) => {
+  ])('rejects %j before any request, with exit code 2', async (flags, said) => {
     expectUnsent(cli, await snippet(...flags), said)
   })
 
-  it('says of an instance with the six routes alone that it lacks the list of sites', async () => {
+  it('says of an instance with only the six routes that it does not list sites', async () => {
     cli.instance.use(answers('get', sitesPath, { error: 'not_found', message: 'x' }, 404))
     expect(await snippet('--for', 'klaro')).toMatchObject({ code: 2, stdout: '' })
   })

@@ -107,7 +107,7 @@ export function findCommand(subjects: readonly string[]): string[] {
   return ['subject', 'find', '--like', ...operands(subjects)]
 }
 
-/** Names the request if it has exactly these identifiers. */
+/** Returns the request if it has exactly these identifiers. */
 export function eraseCommand({ subjects, ticket, reason, request }: Asked & Pick<Order, 'request'>): string[] {
   const ids = request?.subject_ids
   const isOfAll = ids?.length === subjects.length && ids.every(each => subjects.includes(each))

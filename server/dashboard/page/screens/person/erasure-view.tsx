@@ -115,7 +115,7 @@ function Stopped({ erasure: { state, error }, close }: StoppedProps) {
   )
 }
 
-/** Uses the sentences of an erasure receipt; text between `**` is emphasized. */
+/** Uses the sentences of an erasure receipt; text between `**` is bold. */
 function Sentences({ outcome, due }: { readonly outcome: Outcome; readonly due: string | undefined }) {
   const isLate = due !== undefined && due < outcome.finished_at.slice(0, 10)
   return (

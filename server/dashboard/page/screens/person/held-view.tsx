@@ -17,7 +17,7 @@ import { EraseForm } from './erase-form.tsx'
 
 /** Purged records are missing, because they name no person. */
 interface Held {
-  /** Live and deleted. */
+  /** Live and deleted records. */
   readonly records: readonly Consent[]
   readonly near: readonly NearMatch[]
   /** Open requests of the register. */

@@ -91,7 +91,7 @@ function Notice({ of: { record, history, notice } }: { readonly of: Facts }) {
   )
 }
 
-/** `check` answers for the person's newest record, which may be another one. */
+/** `check` answers for the person's newest record, which may be a different one. */
 function End({ id, check: { record, expires_at, at } }: { readonly id: string; readonly check: CheckAnswer }) {
   if (record && record.id !== id)
     return (

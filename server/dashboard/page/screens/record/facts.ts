@@ -15,7 +15,7 @@ export interface Facts {
   readonly answers: Answers | null
   /** The notice that the service held when it wrote the record; null if there was none or it cannot be read. */
   readonly notice: Notice | null
-  /** The person's record that counts now, and its end. Null if deleted, refused, or without a subject, a site or a preference. */
+  /** The person's currently deciding record, and its expiry. Null if deleted, refused, or without a subject, a site or a preference. */
   readonly check: CheckAnswer | null
 }
 
@@ -47,7 +47,7 @@ async function readCheck({ site_id, subject_id, accepted, deleted_at, preference
 
 const isMissing = (status: number) => status === 404
 
-/** Returns null for the errors chosen: by default all but 401, because the rest of the record is still worth showing. */
+/** Returns null for some errors: by default all but 401, because the rest of the record is still worth showing. */
 async function orNull<T>(call: Promise<T>, isChosen = (status: number) => status !== 401): Promise<T | null> {
   try {
     return await call

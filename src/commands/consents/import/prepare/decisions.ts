@@ -12,7 +12,7 @@ interface Counted {
   count: number
 }
 
-/** A column with more values does not hold answers. */
+/** A column with more values does not contain answers. */
 const maxValues = 10_000
 
 const order: readonly Table[] = ['event', 'accepted', 'names', 'values', 'policy_versions']
@@ -50,7 +50,7 @@ export function openDecisions(map: ImportMap) {
       return counted.decision
     },
     undecided: () => undecided,
-    /** By table, most frequent first. */
+    /** By table, most frequent values first. */
     values: (): DecidedValue[] =>
       order.flatMap(table =>
         [...(seen.get(table) ?? [])]

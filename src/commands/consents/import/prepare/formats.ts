@@ -10,7 +10,7 @@ import { ImportMap } from './map.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** `csv` also needs a `--map`. */
+/** `csv` also requires a `--map`. */
 const formats = {
   usercentrics: () => import('../formats/usercentrics.json', { with: { type: 'json' } }),
   iubenda: () => import('../formats/iubenda.json', { with: { type: 'json' } }),
@@ -35,7 +35,7 @@ export async function loadMap(io: Io, format: FormatName, path: string | undefin
   return parseMap(extend(base, inFull(own, base)), path, format)
 }
 
-/** `fields` may also name the columns of the answer and of preferences (`pref.NAME`), whose words are in `values`. */
+/** `fields` may also name the columns of the answer and of preferences (`pref.NAME`), whose meanings are in `values`. */
 function inFull({ fields, ...map }: Fields, base: Fields): Fields {
   if (!isTable(fields)) return fields === undefined ? map : { fields, ...map }
   const given = Object.entries(fields).filter(([, source]) => source !== null)
@@ -65,8 +65,8 @@ function inFull({ fields, ...map }: Fields, base: Fields): Fields {
 function requireSystem({ system }: Fields, path: string): void {
   if (typeof system === 'string' && system.trim() !== '' && system !== 'csv') return
   throw usageError(
-    `${path}: "system" does not name the tool that wrote the file`,
-    'name it there, such as {"system": "acme-crm"}: records are identified by it and by their ids in the file',
+    `${path}: "system" must name the tool that wrote the file`,
+    'set it, for example to {"system": "acme-crm"}: records are identified by it and by their ids in the file',
   )
 }
 
@@ -81,12 +81,9 @@ function parseMap(given: Fields, path: string | undefined, format: FormatName): 
   const missing = issue.path.join('.') || 'the map'
   if (path !== undefined) throw usageError(`${path}: ${missing}: ${issue.message}`)
   if (format === 'csv')
-    throw usageError(
-      'no map says what the columns of the CSV mean',
-      'name it with --map; --map-init FILE writes one to edit',
-    )
+    throw usageError('a CSV requires a map of its columns', 'name it with --map; --map-init FILE writes one to edit')
   throw usageError(
-    `the files of ${format} do not say everything: "${missing}" has to be in a map of yours`,
+    `the files of ${format} do not contain "${missing}": add it to a map`,
     'write it into a file for --map, such as {"accepted": {"rule": "any", "except": ["what everybody gets"]}}',
   )
 }

@@ -60,10 +60,10 @@ interface Getters {
 export function openInterpreter(map: ImportMap, options: Options, decisions: Decisions) {
   const { fields, time } = map
   if (options.policyVersion === undefined && fields.policy_version === undefined)
-    throw usageError('the file does not say to which policy version the answers belong', 'use --policy-version N')
+    throw usageError('the file does not contain the policy version of the answers', 'use --policy-version N')
   if (options.policyVersion !== undefined && fields.policy_version !== undefined)
     throw usageError(
-      'the files say which policy version was answered: --policy-version would hide it',
+      'the files contain the policy version: --policy-version would override it',
       'leave it out, or have the map say so: {"fields": {"policy_version": {"constant": N}}}',
     )
   if (!('path' in map.accepted) && map.purposes.length === 0)
@@ -208,7 +208,7 @@ function answerOf(decision: string | number | false | undefined): boolean | null
   return decision === 'yes' ? true : decision === 'no' ? false : null
 }
 
-/** A field's name in messages, with its place in the file. */
+/** Returns a field's name for messages, with its place in the file. */
 function labelsOf({ fields, event, accepted }: ImportMap): (name: Labelled) => string {
   const sources = { ...fields, event: event?.path, accepted: 'path' in accepted ? accepted.path : undefined }
   const labels = Object.entries(sources).map(([name, source]) => {

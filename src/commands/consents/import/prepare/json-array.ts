@@ -18,11 +18,11 @@ export async function* splitArray(
 ): AsyncGenerator<readonly Line[]> {
   const place = path.length > 0 ? ` at ${path.join('.')}` : ''
   const invalid = () => dataError(`${name} is not valid JSON`)
-  /** Of each object and list around the elements: its latest key, or null for a list. */
+  /** Latest key of each object and list around the elements; null for a list. */
   const keys: (string | null)[] = []
   let [isText, isEscaped, isInside, isFound, isBegun] = [false, false, false, false, false]
   let [number, depth] = [1, 0]
-  /** Of an element, or of a text outside of the list. */
+  /** Start of an element, or of text outside the list. */
   let start = -1
   let rest: Buffer = Buffer.alloc(0)
   let text = ''
@@ -117,7 +117,7 @@ function parseKey(text: string, invalid: () => Error): string {
   }
 }
 
-/** Or a byte order mark. */
+/** White space or a byte order mark. */
 function isBlank(byte: number): boolean {
   return byte === 32 || (byte >= 9 && byte <= 13) || byte === 0xef || byte === 0xbb || byte === 0xbf
 }

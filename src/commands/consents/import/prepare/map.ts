@@ -12,9 +12,9 @@ const Source = z.union(
   [
     Path,
     z.strictObject({ path: Path, optional: z.literal(true) }),
-    /** The first with a value. */
+    /** The first path that has a value. */
     z.strictObject({ first: z.array(Path).min(1) }),
-    /** Joined; not given if one is not. */
+    /** Values are joined; not given if any of them is missing. */
     z.strictObject({ join: z.array(Path).min(2), separator: z.string() }),
     z.strictObject({ constant: z.union([z.string(), z.number()]) }),
     /** `sha256:` and the hexadecimal hash of a text, or of another value's canonical JSON (RFC 8785). */
@@ -24,7 +24,7 @@ const Source = z.union(
 )
 export type Source = z.output<typeof Source>
 
-/** `null` is undecided and stops the import. `left_out` is no person's answer. */
+/** `null` is undecided and stops the import. `left_out` means that it is no answer. */
 const Answers = z.record(z.string(), z.enum(['yes', 'no', 'left_out'], 'must be yes, no or left_out').nullable())
 
 /** Gzip and ZIP are detected by content. */
@@ -39,7 +39,7 @@ const Container = z.strictObject({
   /** `json`: dot-separated keys of the array of rows; empty for the document itself. */
   at: z.string().optional(),
   /**
-   * `ndjson` and `json`: path of an array whose elements are the rows and inherit the keys beside it. An object without
+   * `ndjson` and `json`: path of an array whose elements are the rows and inherit the keys next to it. An object without
    * the array is a row itself.
    */
   each: Path.optional(),
@@ -71,7 +71,7 @@ const Time = z.strictObject({
   formats: z.array(z.string().min(1)).min(1),
   /** IANA zone that the source documents; default: `--timezone`. */
   zone: z.string().optional(),
-  /** For a local time that occurs twice. A skipped one is always rejected. */
+  /** For a local time that occurs twice. Skipped ones are always rejected. */
   repeated_hour: z.enum(['refuse', 'earlier', 'later']).optional(),
 })
 
@@ -106,7 +106,7 @@ export type Purposes = z.output<typeof Purposes>
 
 /**
  * For the purposes kept, after renaming. `except` names those that everyone gets: under `any` they would make every
- * answer an acceptance. A purpose without a yes or a no makes `all` false.
+ * answer an acceptance. A purpose without yes or no makes `all` false.
  */
 const rule = z.enum(['any', 'all'])
 const except = z.array(z.string()).default([])
@@ -146,14 +146,14 @@ const Properties = z.strictObject({
   purposes: z.array(Purposes).default([]),
   /** Preference by source name; false drops it. */
   names: z.record(z.string(), z.union([text(1, 255), z.literal(false)]).nullable()).default({}),
-  /** `keep`: names missing in `names` stay unchanged. */
+  /** `keep`: names that are not in `names` stay unchanged. */
   other_names: z.enum(['keep', 'stop']).default('stop'),
   values: Answers.default({}),
-  /** By the source's versions. Unlisted whole numbers are kept. */
+  /** By the source's versions. Whole numbers that are not listed are kept. */
   policy_versions: z.record(z.string(), PolicyVersion.nullable()).default({}),
 })
 
-const silenceError = 'an empty value must not be yes: silence is no consent'
+const silenceError = 'an empty value must not be yes: silence is not consent'
 
 function isOfAnswers(values: Readonly<Record<string, string | null>>): boolean {
   return Object.entries(values).every(([value, answer]) => answer !== 'yes' || value.trim() !== '')

@@ -23,7 +23,7 @@ export interface LeftOut {
   readonly value: string
 }
 
-/** What a row says. */
+/** What a row states. */
 export interface Meaning {
   readonly originId: string
   /** Unix time, ms. */
@@ -49,7 +49,7 @@ interface Sequenced extends Position {
 
 export type AnswerEvent = Meaning & Sequenced
 
-/** Refuses its person; sorted before the answers. */
+/** Rejects its person; sorted before the answers. */
 export type RefusedEvent = Pick<Meaning, 'originId'> & { readonly at: 0; readonly problem: Problem } & Sequenced
 
 export type Event = AnswerEvent | RefusedEvent
@@ -67,7 +67,7 @@ interface Stored {
 interface Limits {
   /** Characters in memory. */
   readonly length: number
-  /** Characters of one person: longer ones are refused. */
+  /** Maximum characters per person; longer ones are rejected. */
   readonly personLength: number
   readonly partitions: number
 }
@@ -84,12 +84,12 @@ export type Partitions = ReturnType<typeof openPartitions>
 export function openPartitions(folder: string, options: Limits = limits) {
   const partitions = openLevel(options, 0, partition => join(folder, partition))
   return {
-    /** A promise only if the caller must wait. */
+    /** Returns a promise only if the caller must wait. */
     add: ({ originId, at, sequence, ...rest }: Event): Promise<void> | null => {
       const key = [originId, at, sequence] as const
       return partitions.add({ key, text: `${JSON.stringify(key)}\t${JSON.stringify(rest)}` })
     },
-    /** Read once, after the last `add`. */
+    /** Iterate once, after the last `add`. */
     sorted: partitions.sorted,
   }
 }
@@ -137,7 +137,7 @@ function openLevel(options: Limits, depth: number, pathOf: (partition: string) =
   return { add, sorted }
 }
 
-/** Refuses persons whose events cannot be sorted in memory: no record could hold so many answers. */
+/** Rejects persons whose events cannot be sorted in memory: no record could hold so many answers. */
 async function* withoutLongPersons(path: string, { personLength }: Limits): AsyncGenerator<Iterable<Event>> {
   const lengths = new Map<string, number>()
   for await (const lines of readTogether(path))

@@ -7,23 +7,23 @@ import type { Reason } from './prepared.ts'
 export interface Person {
   readonly originId: string
   readonly first: Position
-  /** Of `events`: at most 1,000 further rows. */
+  /** At most 1,000 further rows of the person. */
   readonly others: readonly Position[]
   /** JSON of an `ImportRow` without its site; null if rejected or without an answer. */
   readonly row: string | null
   readonly problem: Problem | null
-  /** Without those left out. */
+  /** Number of rows, without those left out. */
   readonly events: number
   readonly answers: number
   readonly merged: number
   readonly duplicates: number
   readonly hasSubject: boolean
-  /** Of the first and last answer: Unix time, ms. */
+  /** Times of the first and last answer: Unix time, ms. */
   readonly firstAt: number
   readonly lastAt: number
 }
 
-/** Rows of one person and time. */
+/** Rows of one person at one time. */
 interface Answer extends Omit<AnswerEvent, 'purposes'> {
   readonly purposes: Map<string, boolean | null>
   isSilent: boolean
@@ -52,7 +52,7 @@ export function openPersons(options: PersonOptions) {
   const rules: Rules = { ...options, isWhole: options.map.rows === 'answer', toState: stateMaker(options.map) }
   let person: OpenPerson | null = null
   return {
-    /** Returns the previous person once complete. */
+    /** Returns the previous person once it is complete. */
     add: (event: Event): Person | null => {
       const done = person && person.originId !== event.originId ? finish(person, rules) : null
       if (done || !person) person = openPerson(event)
@@ -78,9 +78,9 @@ interface OpenPerson {
   answers: number
   merged: number
   duplicates: number
-  /** The latest, to which rows may follow. */
+  /** The latest answer, to which further rows may belong. */
   answer: Answer | null
-  /** After the answers before it. */
+  /** State after the answers before it. */
   purposes: ReadonlyMap<string, boolean | null>
   start: { readonly state: State; readonly details: Details } | null
   last: State | null
@@ -161,7 +161,7 @@ function finish(person: OpenPerson, { map, ...rules }: Rules): Person {
   }
 }
 
-/** Null without a contradiction. Rows of complete answers must be identical. */
+/** Returns null if nothing contradicts. Rows of complete answers must be identical. */
 function clashOf(before: Answer, { version, accepted, purposes }: AnswerEvent, isWhole: boolean): string | null {
   if (before.accepted !== accepted) return 'answers'
   if (before.version !== version) return 'policy versions'
@@ -196,7 +196,7 @@ function rowOf({ start, changes, originId: id, subject }: OpenPerson, system: st
   if (!start) return null
   const { details, state } = start
   const { at, sha256, version, accepted, preferences } = state
-  // Not spread: objects of one shape take a fraction of the memory.
+  // Not spread, because objects of one shape take a fraction of the memory.
   const text = JSON.stringify({
     consent_id: details.consent_id,
     subject_id: subject,
@@ -234,7 +234,7 @@ function changeOf({ at, version, sha256, accepted, preferences }: State, before:
   }
 }
 
-/** A preference of several purposes: no if any is no, yes if all are yes, else omitted. */
+/** A preference with several purposes: no if any is no, yes if all are yes, else omitted. */
 function stateMaker({ names, accepted: acceptance }: ImportMap) {
   const nameOf = new Map(Object.entries(names))
   const except = new Set(acceptance.except)

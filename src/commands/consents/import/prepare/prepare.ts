@@ -13,7 +13,7 @@ import { type ReadRow, readRows } from './rows.ts'
 import { openSource } from './source.ts'
 
 export interface PrepareOptions {
-  /** Of the jobs; needs room for the rows twice. */
+  /** Folder of the jobs; needs room for the rows twice. */
   readonly folder: string
   readonly policyVersion: number | undefined
   readonly timezone: string | undefined
@@ -23,9 +23,9 @@ export interface PrepareOptions {
   readonly now: Date
   readonly host: Pick<Host, 'pid' | 'kill'>
   readonly signal: AbortSignal
-  /** For each rejected row that names no person, and each rejected person. */
+  /** Called for each rejected row without a person, and for each rejected person. */
   readonly onRefused: (refused: Refused) => Promise<void> | void
-  /** Before the rows are written, if nothing stops the import. */
+  /** Called before the rows are written, if nothing stops the import. */
   readonly onDecided?: () => void
 }
 
@@ -97,7 +97,7 @@ async function readFile(path: string, run: Preparation): Promise<SourceFile> {
   return { name, bytes, sha256 }
 }
 
-/** A promise only if the caller must wait. */
+/** Returns a promise only if the caller must wait. */
 function readRow(
   run: Preparation,
   row: ReadRow,
@@ -125,7 +125,7 @@ function readRow(
   return run.partitions.add({ ...read.meaning, ...place })
 }
 
-/** While values are undecided, judges only persons with refused rows. */
+/** While values are undecided, checks only persons with rejected rows. */
 async function writeRows(
   path: string,
   { map, options, decisions, partitions, parts, tally }: Preparation,
@@ -135,7 +135,7 @@ async function writeRows(
   const file = await open(path, 'wx', 0o600)
   try {
     let text = ''
-    /** A promise only if the caller must wait. */
+    /** Returns a promise only if the caller must wait. */
     const take = (person: Person): Promise<void> | null => {
       countPerson(tally, person)
       if (person.row !== null) text += `${person.row}\n`

@@ -22,14 +22,14 @@ export interface DecidedValue {
 }
 
 export interface Refused {
-  /** The row, or a person's first: `export.csv:12`, or `export.zip/consents.csv:12`. */
+  /** The row, or the person's first row: `export.csv:12`, or `export.zip/consents.csv:12`. */
   readonly where: string
-  /** One that names no person, or all of a person. */
+  /** A row that names no person, or all rows of a person. */
   readonly rows: number
   /** Null if unreadable. */
   readonly origin_id: string | null
   readonly reason: Reason
-  /** Quotes values of the row. */
+  /** May quote values of the row. */
   readonly message: string
   /** At most 1,000 further rows of the person, by time. */
   readonly others: readonly string[]
@@ -48,7 +48,7 @@ export interface Counts {
   readonly read: number
   readonly records: number
   readonly changes: number
-  /** Into another row's answer. */
+  /** Rows merged into another row's answer. */
   readonly merged: number
   /** Identical rows of one person and time. */
   readonly duplicates: number
@@ -63,10 +63,10 @@ export interface Prepared {
   readonly mapSha256: string
   readonly values: readonly DecidedValue[]
   readonly undecided: number
-  /** May be answers of any person, so nothing may be sent. */
+  /** Rows that may be answers of any person, so nothing may be sent. */
   readonly unreadable: number
   readonly counts: Counts
-  /** No search for a subject finds them. */
+  /** Records that no search for a subject finds. */
   readonly withoutSubject: number
   readonly refused: Readonly<Partial<Record<Reason, number>>>
   readonly leftOut: readonly { readonly table: DecidedValue['table']; readonly value: string; readonly count: number }[]
@@ -95,7 +95,7 @@ export function describePrepared(
   return given ? [...parts, `answered from ${given.first} to ${given.last}`] : parts
 }
 
-/** Prints examples, and lists all in the file of `--refused-out`. @throws CliError if it cannot be created */
+/** Prints examples, and lists all rejected rows in the file of `--refused-out`. @throws CliError if it cannot be created */
 export async function openRefusedRows(ctx: Context, path: string | undefined) {
   const reports = reportsByKind(ctx)
   const list = path === undefined ? null : await openList(path)
@@ -106,7 +106,7 @@ export async function openRefusedRows(ctx: Context, path: string | undefined) {
       const whole = rows > 1 ? `; all ${rows} rows of its person are refused` : ''
       await reports.add(dataError(message + whole), where)
     },
-    /** The file is complete and on disk; there is no file without refused rows. */
+    /** Completes the file on disk; without rejected rows there is no file. */
     finish: async (): Promise<void> => {
       await reports.finish()
       await list?.commit()
@@ -139,7 +139,7 @@ async function openList(path: string) {
   }
 }
 
-/** The count, and where the list is. */
+/** Returns the count, and where the list is. */
 export function describeRefusedRows(rows: number, path: string | undefined): string {
   return `${formatCount(rows, 'row')} refused (${path === undefined ? '--refused-out FILE lists all' : `listed in ${path}`})`
 }

@@ -2,7 +2,7 @@ import { usageError } from '../../../../errors/errors.ts'
 import type { Purposes } from './map.ts'
 import { type Columns, decidable, follow, parsePath, type Row, RowProblem, textOf } from './rows.ts'
 
-/** Answered, or decided by the map. */
+/** Purposes that the row answers, or the map decides. */
 export interface PurposeValue {
   readonly name: string
   readonly value: string
@@ -11,7 +11,7 @@ export interface PurposeValue {
 
 export type PurposeReader = (row: Row) => readonly PurposeValue[]
 
-/** @throws UsageError if the part lacks a column */
+/** @throws UsageError if a column is missing */
 export function openPurposes(purposes: readonly Purposes[], columns: Columns): PurposeReader[] {
   return purposes.map(each => open(each, columns))
 }
@@ -26,7 +26,7 @@ function open(purposes: Purposes, columns: Columns): PurposeReader {
     case 'columns': {
       const { columns: start, prefix } = purposes
       const getters = columns.namesWith(start).map(each => [each, columns.getter(each)] as const)
-      if (getters.length === 0) throw usageError(`no column begins with "${start}", as the map says`)
+      if (getters.length === 0) throw usageError(`no column begins with "${start}", which the map requires`)
       return row => getters.map(([each, get]) => purpose(each.slice(start.length), get(row), prefix))
     }
     case 'row': {

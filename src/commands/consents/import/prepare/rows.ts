@@ -19,7 +19,7 @@ export interface ReadRow {
 }
 
 export interface Batch {
-  /** One object for a part. */
+  /** Object with the fields of a part. */
   readonly columns: Columns
   readonly rows: readonly ReadRow[]
 }
@@ -105,9 +105,9 @@ function openReading(name: string, { json_columns = [] }: Container, { header, c
   return { columns: csvColumns(header, jsonCells, name), read }
 }
 
-/** Stops the import: the rows that follow cannot be told apart either. */
+/** Stops the import, because the following rows cannot be told apart either. */
 function tornError(name: string, { message, hint }: NoRow) {
-  const more = 'the rest was not read, and may have more: look for others with a quotation mark inside a cell'
+  const more = 'the rest was not read: check it for other quotation marks inside cells'
   return dataError(`${name}: ${message}`, hint === undefined ? undefined : `${hint}; ${more}`)
 }
 
@@ -135,7 +135,7 @@ function toUnreadable({ number }: Line, { message }: Error): ReadRow {
   return { number, row: null, problem: message.replace(/^line \d+:? /, '') }
 }
 
-/** Identify the delimiter. */
+/** Names that identify the delimiter. */
 function knownNames({ fields, accepted, event, purposes }: ImportMap): (name: string) => boolean {
   const names = new Set<string>()
   JSON.stringify([fields, accepted, event, purposes], (_, value: unknown) => {
@@ -156,7 +156,7 @@ export interface Columns {
 
 export type Step = string | number | { readonly key: string; readonly is: string }
 
-/** A key equal to the whole path wins over its steps. */
+/** A key equal to the whole path takes precedence over its steps. */
 export const jsonColumns: Columns = {
   getter: path => {
     const steps = parsePath(path)
@@ -236,7 +236,7 @@ export function textOf(value: unknown, path: string): string {
 
 const longestValue = 255
 
-/** `name` begins the message. @throws RowProblem for a text that no map can decide */
+/** `name` starts the message. @throws RowProblem for a text that no map can decide */
 export function decidable(value: string, name: string): string {
   if (value.length > longestValue) throw new RowProblem('field', `${name} has over ${longestValue} characters`)
   if (!storable(value)) throw new RowProblem('field', `${name} is not Unicode text without NUL`)

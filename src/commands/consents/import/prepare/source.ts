@@ -18,12 +18,12 @@ export interface Source {
   readonly bytes: number
   /** Hexadecimal SHA-256 of the file as stored. */
   readonly sha256: string
-  /** Read each ZIP entry before the next. `*` in `entries` is any text. */
+  /** Read each ZIP entry before the next. `*` in `entries` matches any text. */
   parts(entries: readonly string[] | undefined): AsyncGenerator<Part>
   close(): Promise<void>
 }
 
-/** Against decompression bombs: unpacked size, as a multiple of the file's, above a minimum. */
+/** Limits decompression bombs: unpacked size, as a multiple of the file's, above a minimum. */
 const maxRatio = 250
 const minUnpackedBytes = 16 * 1024 * 1024
 
@@ -153,7 +153,7 @@ function isNested(name: string): boolean {
   return /\.zip$/i.test(name)
 }
 
-/** In memory, because a ZIP's directory is at its end. */
+/** Reads into memory, because a ZIP's directory is at its end. */
 const maxNestedBytes = 8 * 1024 * 1024
 
 async function* nestedParts(
@@ -177,7 +177,7 @@ async function* nestedParts(
   yield* zipParts(zip, name, entries, budget)
 }
 
-/** By descriptor: another file may have the path by now. */
+/** Opens by descriptor, because another file may have the path by now. */
 async function openZip({ fd }: FileHandle, path: string): Promise<ZipFile> {
   const { fromFdPromise } = await import('yauzl')
   return await fromFdPromise(fd, { autoClose: false }).catch(error => {
@@ -199,7 +199,7 @@ function damaged(path: string, error: unknown): CliError {
   return dataError(`${path} is not a readable ZIP file: ${(error as Error).message}`)
 }
 
-/** Nested ZIPs always, folders never. */
+/** Always includes nested ZIPs, never folders. */
 function isWanted(entry: string, patterns: readonly string[] | undefined): boolean {
   if (entry.endsWith('/') || entry.startsWith('__MACOSX/')) return false
   return !patterns || isNested(entry) || patterns.some(pattern => toRegExp(pattern).test(entry))

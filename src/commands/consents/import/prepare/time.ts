@@ -21,10 +21,7 @@ export function timeReader({ formats, zone, repeatedHour }: TimeOptions): TimeRe
   const parsers = formats.map(format => ({ format, parse: parserOf(format) }))
   const needsZone = formats.filter(isLocal)
   if (needsZone.length > 0 && zone === undefined)
-    throw usageError(
-      'the times of the file have no zone',
-      'name the one of its clock with --timezone, such as Europe/Berlin or UTC',
-    )
+    throw usageError('the times in the file have no time zone', 'set it with --timezone, such as Europe/Berlin or UTC')
   const toInstants = zone === undefined ? null : zoneReader(zone)
   return text => {
     for (const { parse } of parsers) {
@@ -60,11 +57,11 @@ function choose(
   repeatedHour: TimeOptions['repeatedHour'],
 ): ReturnType<TimeReader> {
   const [earlier, later] = instants
-  if (earlier === undefined) return { problem: `"${text}" was no time in ${zone}: its clocks were put forward` }
+  if (earlier === undefined) return { problem: `"${text}" did not exist in ${zone}: the clocks were set forward` }
   if (later === undefined || repeatedHour === 'earlier') return earlier
   if (repeatedHour === 'later') return later
   return {
-    problem: `"${text}" was twice in ${zone}: its clocks were put back; the map's time.repeated_hour can say which it is`,
+    problem: `"${text}" occurred twice in ${zone}: the clocks were set back; time.repeated_hour in the map selects one`,
   }
 }
 
@@ -124,7 +121,7 @@ function patternParser(format: string): (text: string) => Reading | null {
   const unknown = format.replace(token, ' ').match(/(?!T)\p{L}+/gu)
   if (unknown)
     throw usageError(
-      `the map's time "${format}" has letters that mean nothing: ${unknown.join(', ')}`,
+      `the map's time "${format}" has unknown letters: ${unknown.join(', ')}`,
       'use YYYY MM M MMM DD D HH H hh h mm ss A, T, and Z for an offset',
     )
   const has = (...names: string[]) => names.some(name => tokens.includes(name))
@@ -139,7 +136,7 @@ function patternParser(format: string): (text: string) => Reading | null {
   try {
     expression = new RegExp(`^${escaped.replace(token, found => digits[found] as string)}$`)
   } catch {
-    throw usageError(`the map's time "${format}" has a part of the time twice`)
+    throw usageError(`the map's time "${format}" repeats a part of the time`)
   }
   return text => {
     const parts = expression.exec(text)?.groups
@@ -181,7 +178,7 @@ function zoneReader(zone: string): (wallMs: number) => number[] {
   }
 }
 
-/** A UTC day that begins and ends with one offset has only that. */
+/** A UTC day that starts and ends with the same offset has only that offset. */
 function cachedOffsets(format: Intl.DateTimeFormat): (instant: number) => number {
   const starts = new Map<number, number>()
   const offsetAtStart = (day: number): number => {

@@ -90,7 +90,7 @@ const created = (names: readonly string[]) =>
   }))
 const once = (names: readonly string[]) => new Map(names.map(name => [name, 1]))
 
-describe('create --file on an instance that takes batches', () => {
+describe('create --file on an instance that supports batches', () => {
   it('sends up to 1,000 lines per request, and prints a result for every line in order', async () => {
     const made = serve()
     const { code, rows, stderr } = await create('--file', inFile(subjects(2500)))
@@ -119,7 +119,7 @@ describe('create --file on an instance that takes batches', () => {
   it.each([
     ['with 100 lines does not read the description, and', subjects(100), [], []],
     ['with --no-batch', subjects(101), ['--no-batch'], ['GET openapi.json']],
-  ])('%s sends each line with its own request', async (_, names, flags, asked) => {
+  ])('%s sends each line in its own request', async (_, names, flags, asked) => {
     const made = serve()
     expect(await create('--file', inFile(names), ...flags)).toMatchObject({ code: 0, rows: created(names) })
     expect(made).toEqual(once(names))
@@ -141,7 +141,7 @@ describe('create --file on an instance without batches', () => {
     ['has no description', http.get('*/api/v1/openapi.json', () => fails(404, 'not_found'))],
     ['lets nobody read it', http.get('*/api/v1/openapi.json', () => fails(401, 'unauthorized'))],
     ['answers with a page', http.get('*/api/v1/openapi.json', () => HttpResponse.html('<p>hello</p>'))],
-  ])('when it %s, reads its description once and sends each line with its own request', async (_, description) => {
+  ])('when it %s, reads its description once and sends each line in its own request', async (_, description) => {
     const made = serve()
     cli.instance.use(description)
     expect(await create('--file', inFile(subjects(150)))).toMatchObject({ code: 0 })
@@ -149,7 +149,7 @@ describe('create --file on an instance without batches', () => {
     expect(paths().filter(path => path !== 'POST consents')).toEqual(['GET openapi.json'])
   })
 
-  it('when it claims to take them, sends the lines of rejected batches with their own requests', async () => {
+  it('when it claims to support them, resends the lines of rejected batches in their own requests', async () => {
     const made = serve()
     cli.instance.use(http.post(batchPath, () => fails(404, 'not_found')))
     const { code, rows } = await create('--file', inFile(subjects(300)), '--concurrency', '4')
@@ -159,8 +159,8 @@ describe('create --file on an instance without batches', () => {
   })
 })
 
-describe('create --file: refused rows of a batch', () => {
-  it('fail alone, with the error code of a single create, and are in --failed-out', async () => {
+describe('create --file: rejected rows of a batch', () => {
+  it('fail individually, with the error code of a single create, and are in --failed-out', async () => {
     const bad: Record<string, [number, string]> = {
       s7: [400, 'invalid_request'],
       s1260: [404, 'not_found'],
@@ -184,7 +184,7 @@ describe('create --file: refused rows of a batch', () => {
   it.each([
     [503, 'unavailable'],
     [429, 'rate_limited'],
-  ])('with a temporary error (%i) are retried alone with the same key', async (status, error) => {
+  ])('with a temporary error (%i) are retried individually with the same key', async (status, error) => {
     const made = serve(({ subject_id }, times) => (subject_id === 's5' && times < 3 ? [status, error] : undefined))
     expect(await create('--file', inFile(subjects(150)))).toMatchObject({ code: 0, rows: created(subjects(150)) })
     expect(made).toEqual(once(subjects(150)))
@@ -193,7 +193,7 @@ describe('create --file: refused rows of a batch', () => {
     expect(again[0]?.[0]?.idempotency_key).toBe(batches()[0]?.[4]?.idempotency_key)
   })
 
-  it('because of the quota, stop the job, and --resume creates the rest, none twice', async () => {
+  it('when the quota is used up, stop the job, and --resume creates the rest, none twice', async () => {
     let left = 120
     const made = serve(() => (left-- > 0 ? undefined : [429, 'quota_exceeded']))
     const stopped = await create('--file', inFile(subjects(200)))
@@ -205,7 +205,7 @@ describe('create --file: refused rows of a batch', () => {
   })
 })
 
-it('when its results cannot be written, create --file counts those in flight too', async () => {
+it('when its results cannot be written, create --file also counts those in flight', async () => {
   const made = serve()
   const stdout = new Writable({
     write: (_chunk, _encoding, callback) => callback(Object.assign(new Error('full'), { code: 'ENOSPC' })),
@@ -215,7 +215,7 @@ it('when its results cannot be written, create --file counts those in flight too
   expect(made.size).toBeGreaterThan(1)
 })
 
-describe('create --file: a batch without a usable answer', () => {
+describe('create --file: a batch without a usable response', () => {
   it('when it is too large, is halved until every line is created once', async () => {
     const made = serve(undefined, 40)
     expect(await create('--file', inFile(subjects(150)))).toMatchObject({ code: 0, rows: created(subjects(150)) })
@@ -223,7 +223,7 @@ describe('create --file: a batch without a usable answer', () => {
     expect(batches().map(({ length }) => length)).toEqual([150, 75, 38, 37, 75, 38, 37])
   })
 
-  it('when an invalid line rejects it, is halved until that line is alone; later lines are still sent in batches', async () => {
+  it('when an invalid line causes its rejection, is halved until that line is alone; later lines are still sent in batches', async () => {
     const made = serve(({ subject_id }) => (subject_id === 's9' ? [400, 'invalid_request'] : undefined))
     refuseBatches(text => text.includes('"s9"'))
     const { code, rows } = await create('--file', inFile(subjects(3000)), '--concurrency', '1')
@@ -231,7 +231,7 @@ describe('create --file: a batch without a usable answer', () => {
     expect(cli.sent().length).toBeLessThan(40)
   })
 
-  it('when every batch is rejected, is replaced by single requests', async () => {
+  it('when every batch is rejected, falls back to single requests', async () => {
     const made = serve()
     refuseBatches(() => true)
     expect(await create('--file', inFile(subjects(300)), '--concurrency', '1')).toMatchObject({ code: 0 })

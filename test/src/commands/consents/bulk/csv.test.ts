@@ -16,7 +16,7 @@ async function feed(csv: string | Uint8Array, ...flags: string[]) {
 }
 
 describe('create --file in CSV', () => {
-  it('reads columns as fields with their types, and an empty cell as no field', async () => {
+  it('reads columns as typed fields, and omits empty cells', async () => {
     const header =
       'site_id,subject_id,consent_id,accepted,policy_version,ip_address,user_agent,preferences,pref.marketing'
     const { code, bodies } = await feed(
@@ -43,7 +43,7 @@ describe('create --file in CSV', () => {
     ['3', 3],
     ['granted', 'granted'],
     ['"[1,null]"', [1, null]],
-  ])('reads the preference %s with the type that --pref gives it', async (cell, value) => {
+  ])('reads the preference %s with the type that --pref would give it', async (cell, value) => {
     const { bodies } = await feed(`pref.a\n${cell}\n`)
     expect(bodies[0]?.['preferences']).toEqual({ a: value })
   })
@@ -68,7 +68,7 @@ describe('create --file in CSV', () => {
     ['a', 'line 3 has 1 cells, and the header 2'],
     ['a"b,', 'line 3 has a quotation mark within'],
     ['"a"b,', 'line 3 has text after a closing quotation mark'],
-    ['a,maybe', 'line 3: accepted: "maybe" is neither a yes nor a no'],
+    ['a,maybe', 'line 3: accepted: "maybe" is neither yes nor no'],
   ])('reports %s with its line number, and sends the other lines', async (bad, problem) => {
     const odd = bad.split('"').length % 2 === 0
     const { code, stderr, bodies } = await feed(`subject_id,accepted\na,true\n${bad}\n${odd ? '"' : ''}c,true\n`)
@@ -91,12 +91,12 @@ describe('create --file in CSV', () => {
     ['pref.', 'is not a field'],
     ['pref.__proto__', 'is not a field'],
     ['accepted, Accepted', 'twice'],
-  ])('is a usage error that names the column for the header %s', async (header, problem) => {
+  ])('exits with a usage error that names the column for the header %s', async (header, problem) => {
     expectUnsent(cli, await feed(`${header}\na,b\n`), problem)
   })
 
   it.each([['subject_id,accepted'], ['\ufeff"subject_id"'], ['id,site_id,created_at'], ['pref.a , x\r']])(
-    'when a CSV with the header %s is read as NDJSON, is one error that names --format csv',
+    'when a CSV with the header %s is read as NDJSON, reports one error that names --format csv',
     async header => {
       const csv = `\n${header}\n${'a,true\n'.repeat(300)}`
       const file = join(folder.path, 'records.txt')
@@ -127,13 +127,13 @@ describe('create --file in CSV', () => {
     expect([code, stderr.match(/line \d+/g)]).toEqual([5, ['line 1', 'line 2']])
   })
 
-  it('keeps the guard against formulas as text, and removes it with --csv-unguard', async () => {
+  it('keeps the formula guard as text, and removes it with --csv-unguard', async () => {
     expect((await feed("subject_id\n'=1+1\n")).bodies[0]?.['subject_id']).toBe("'=1+1")
     const { bodies } = await feed("subject_id\n'=1+1\n'quoted\n", '--csv-unguard')
     expect(bodies.slice(1).map(body => body['subject_id'])).toEqual(['=1+1', "'quoted"])
   })
 
-  it('with --csv-unguard creates what list printed', async () => {
+  it('with --csv-unguard creates records from the output of list', async () => {
     const texts = [
       '=x',
       "'=x",

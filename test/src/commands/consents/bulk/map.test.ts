@@ -8,7 +8,7 @@ import { fieldsOf, noUsage, useForeignFiles } from './foreign-files.ts'
 const { cli, folder, keeping, write, importFile, initMap } = useForeignFiles()
 
 describe('--map-init', () => {
-  it('writes every field, the other columns and the words of the first hundred rows, readable by the owner alone', async () => {
+  it('writes every field, the other columns and the values of the first hundred rows, readable only by the owner', async () => {
     const rows = Array.from({ length: 150 }, (_, index) => `${index}@example.com;${index < 100 ? 'Open' : 'Late'};x`)
     const file = write(`E-Mail;Status;Note\n${rows.join('\n')}\n`)
     const { path, map, stderr } = await initMap(file)
@@ -16,7 +16,7 @@ describe('--map-init', () => {
       fields: { subject_id: 'E-Mail', accepted: 'Status', consent_id: null },
       values: { Open: null },
     })
-    expect(stderr).toContain('neither a yes nor a no: Open')
+    expect(stderr).toContain('neither yes nor no: Open')
     expect(stderr).toContain(`consentctl create --file ${file} --map ${path} --dry-run`)
     expect(statSync(path).mode & 0o777).toBe(0o600)
     expect(readFileSync(path, 'utf8')).not.toContain('@example.com')
@@ -30,7 +30,7 @@ describe('--map-init', () => {
   })
 
   it.each([
-    ['is a usage error for NDJSON', ['--file', 'x.ndjson'], 'for CSV and TSV'],
+    ['is a usage error for NDJSON', ['--file', 'x.ndjson'], 'only with CSV and TSV'],
     ['is a usage error without a file', [], 'requires --file'],
     ['is a usage error for a file without a header', ['--file', '-', '--format', 'csv'], 'has no header'],
   ])('%s', async (_, flags, problem) => {
@@ -55,7 +55,7 @@ describe('create --file --map', () => {
     ])
   })
 
-  it('has precedence over column names, which apply where the map names none', async () => {
+  it('has precedence over column names, which apply to fields that the map does not contain', async () => {
     const sent = keeping()
     const file = write('subject_id;email;accepted;pref.a;pref.b\n1;a@example.com;yes;x;y\n')
     const map = write('{"fields":{"subject_id":"email","pref.b":null},"values":{}}', 'json')
@@ -63,20 +63,20 @@ describe('create --file --map', () => {
     expect(fieldsOf(sent)).toEqual([{ subject_id: 'a@example.com', accepted: true, preferences: { a: 'x' } }])
   })
 
-  it('reports how many lines record a refusal because they have no answer', async () => {
+  it('reports how many lines without an answer record a refusal', async () => {
     keeping()
     const { stderr } = await importFile(write(foreign), '--map', 'subject_id=E-Mail')
     expect(stderr).toContain('every line records a refusal')
     const file = write('email;answer\na@example.com;\nb@example.com;no\nc@example.com;\n')
     const some = await importFile(file, '--map', 'subject_id=email,accepted=answer')
-    expect(some.stderr).toContain('without an answer, which records a refusal: 2 lines\n')
+    expect(some.stderr).toContain('without an answer, so recorded as a refusal: 2 lines\n')
   })
 
   it.each([
     ['a column that is not there', 'subject_id=Mail', 'no column "Mail", which the map names'],
     ['a field that is none', '{"fields":{"subject":"E-Mail"}}', '"subject" is not a field'],
     ['a column and its field in the wrong order', 'E-Mail=subject_id', '"E-Mail" is not a field'],
-    ['no column', 'subject_id=', 'names no column'],
+    ['no column', 'subject_id=', 'requires a column'],
     ['a field twice', 'accepted=Status,accepted=Name', 'accepted is repeated'],
     ['an unknown key', '{"fields":{},"ignore":["Name"]}', 'ignore'],
     ['a map that is not JSON', 'subject_id', 'is not'],
@@ -89,7 +89,7 @@ describe('create --file --map', () => {
     expect(cli.sent()).toEqual([])
   })
 
-  it.each(['accepted', 'pref.news'])('when the map leaves a word of %s undecided, rejects its line', async field => {
+  it.each(['accepted', 'pref.news'])('when the map leaves a value of %s undecided, rejects its line', async field => {
     const sent = keeping()
     const file = write('who;answer\nw1;Yes\nw2;nope\n')
     const fields = { subject_id: 'who', [field]: 'answer' }
@@ -101,7 +101,7 @@ describe('create --file --map', () => {
     expect(decided, decided.stderr).toMatchObject({ code: 0 })
   })
 
-  it('is for CSV and TSV', async () => {
+  it('is rejected for formats other than CSV and TSV', async () => {
     expectExit(await importFile(write('{}', 'ndjson'), '--map', 'accepted=a'), 2, '--format csv')
   })
 
@@ -140,8 +140,8 @@ describe('create --file --map', () => {
   })
 })
 
-describe('words for yes and no', () => {
-  it('are added with --true and --false, with precedence over the common words, also for preferences', async () => {
+describe('values for yes and no', () => {
+  it('are added with --true and --false, with precedence over the common values, also for preferences', async () => {
     const sent = keeping()
     const file = write('subject_id,accepted,pref.a,pref.b\na,Yep,YEP,1\nb,nope,x,no\nc,on,,\n')
     const { code, stderr } = await importFile(file, '--true', ' yep ,x', '--false', 'Nope,on')
@@ -157,27 +157,27 @@ describe('words for yes and no', () => {
   it.each([
     [true, ['Accepted', 'y', 'T', '1', 'Opt In', 'JA', 'oui', 'SÍ', 'Tak', 'wahr', 'ΝΑΙ', 'да', ' yes ']],
     [false, ['Rejected', 'n', 'f', '0', 'opt_out', 'NEIN', 'Non', 'não', 'Nie', 'FALSCH', 'όχι', 'нет']],
-  ])('the common words for %s are known in European languages', async (accepted, words) => {
+  ])('include the common words for %s in European languages', async (accepted, words) => {
     const sent = keeping()
     expect(await importFile(write(`accepted\n${words.join('\n')}\n`))).toMatchObject({ code: 0 })
     expect(fieldsOf(sent)).toEqual(words.map(() => ({ accepted })))
   })
 
   it.each([
-    [['--true', 'a,A ', '--false', 'b,a'], '"a" is given both as a yes and as a no'],
-    [['--true', 'a,'], 'empty word'],
+    [['--true', 'a,A ', '--false', 'b,a'], '"a" is listed as both true and false'],
+    [['--true', 'a,'], 'a value is empty'],
     [['--true', ''], 'must not be empty'],
-  ])('%j is a usage error', async (flags, problem) => {
+  ])('rejects %j with a usage error', async (flags, problem) => {
     expectExit(await importFile(write('accepted\nyes\n'), ...flags), 2, problem)
   })
 
-  it('when 5,000 words are neither, reports three and a count, writes all lines to --failed-out, and sends nothing', async () => {
+  it('when 5,000 values are neither, reports three and a count, writes all lines to --failed-out, and sends nothing', async () => {
     const rows = Array.from({ length: 5000 }, (_, index) => `${index};maybe ${index % 7}`)
     const failed = join(folder.path, 'unread.csv')
     const file = write(`who;accepted\ngood;yes\n${rows.join('\n')}\n`)
     const { code, stdout, stderr } = await importFile(file, '--map', 'subject_id=who', '--failed-out', failed)
     expect([code, stdout.split('\n').length]).toEqual([5, 5001])
-    expect(stderr.match(/neither a yes nor a no/g)).toHaveLength(3)
+    expect(stderr.match(/neither yes nor no/g)).toHaveLength(3)
     expect(stderr).toContain('and 4997 more errors like line 3\n')
     expect(stderr).toContain(`correct the file: ${failed} has the lines to correct`)
     expect(readFileSync(failed, 'utf8')).toBe(`who;accepted\n${rows.join('\n')}\n`)

@@ -60,8 +60,8 @@ async function lostAnswer() {
   await create('--file', write(text('a')), '--site', site)
 }
 
-describe('create --file: a quota that is used up', () => {
-  it('counts the lines that are not created yet as not failed', async () => {
+describe('create --file: when the quota is used up', () => {
+  it('does not count the lines that are not created yet as failed', async () => {
     serve({ b: [429, 'quota_exceeded'] })
     const last = await create('--file', write(text('a', 'b')), '--site', site)
     expect(last.stderr).toMatch(/created 1 record on [^,]*, 0 failed, 1 not created yet"/)
@@ -107,13 +107,13 @@ describe('create --file: lines that are not created', () => {
     [8, 'some are created and some not yet', ['a', 'later'], '0 failed, 1 not created yet'],
     [7, 'none is created yet', ['later', 'later'], '0 failed, 2 not created yet'],
     [5, 'all were rejected', ['bad', 'bad'], '2 failed'],
-  ])('end with %i if %s', async (code, _, subjects, counts) => {
+  ])('exit with %i if %s', async (code, _, subjects, counts) => {
     refuse()
     const ran = await create('--file', write(text(...subjects)), '--site', site)
     expect([ran.code, ran.stderr]).toEqual([code, expect.stringMatching(new RegExp(`, ${counts}"`))])
   })
 
-  it('are reported apart: lines that may exist, and lines to retry', async () => {
+  it('are reported separately: lines that may exist, and lines to retry', async () => {
     refuse()
     const { stderr } = await create('--file', write(text('lost', 'lost', 'lost', 'lost', 'later')), '--site', site)
     const told = stderr.split('\n').filter(Boolean)
@@ -122,7 +122,7 @@ describe('create --file: lines that are not created', () => {
     expect(stderr).toContain('and 1 more errors like line 1"')
   })
 
-  it('count for --fail-fast', async () => {
+  it('count towards --fail-fast', async () => {
     refuse()
     const { stderr } = await create('--file', write(text('a', 'later', 'b')), '--site', site, '--fail-fast')
     expect(stderr).toContain('stopped after line 2: 0 failed, 1 not created yet, and no more may')
@@ -153,7 +153,7 @@ describe('create --resume', () => {
     expect(jobs()).toEqual([])
   })
 
-  it('sends a line again with the same Idempotency-Key', async () => {
+  it('resends a line with the same Idempotency-Key', async () => {
     serve({ a: [503, 'unavailable'] })
     expect(await create('--file', write(text('a')), '--site', site)).toMatchObject({ code: 11 })
     expect(await create('--resume', 'last')).toMatchObject({ code: 11 })
@@ -161,7 +161,7 @@ describe('create --resume', () => {
     expect(posts().length).toBeGreaterThan(1)
   })
 
-  it('sends lines that were recorded as begun but never sent, even after a day', async () => {
+  it('sends lines that were recorded as started but never sent, even after a day', async () => {
     const subjects = Array.from({ length: 150 }, (_, index) => `s${index + 1}`)
     serve({ s3: [429, 'quota_exceeded'] })
     const stopped = await create('--file', write(text(...subjects)), '--site', site, '--no-batch', '--ignore-quota')
@@ -217,7 +217,7 @@ describe('create --resume', () => {
     expect(late.stderr).toContain('2 lines may have been created or not')
   })
 
-  it('when other lines are lost for good, writes --failed-out', async () => {
+  it('when other lines are permanently lost, writes --failed-out', async () => {
     serve({ a: [503, 'unavailable'], b: [400, 'invalid_request'] })
     await create('--file', write(text('a', 'b')), '--site', site)
     makeOlder(24 * hour)
@@ -233,7 +233,7 @@ describe('create --resume', () => {
     expect(jobs()).toEqual([])
   })
 
-  it('when the file of the job became a CSV, does not suggest --format csv', async () => {
+  it('when the job’s file has become a CSV, does not suggest --format csv', async () => {
     const job = await stopped()
     write('subject_id,accepted\nb,true\n')
     const { code, stderr } = await create('--resume', job)
@@ -268,9 +268,9 @@ describe('create --resume', () => {
   })
 
   it.each<[string, () => void]>([
-    ['another program than the API rejects it', () => cli.instance.use(http.post(consentsPath, notFoundPage))],
+    ['software other than the API rejects it', () => cli.instance.use(http.post(consentsPath, notFoundPage))],
     ['it conflicts now, because its record may have been erased', () => serve({ a: [409, 'conflict'] })],
-  ])('when %s, leaves a line that may exist unknown', async (_, answer) => {
+  ])('when %s, a line that may exist stays unknown', async (_, answer) => {
     await lostAnswer()
     answer()
     const { rows } = await create('--resume', 'last', '--failed-out', failedOut())
@@ -291,7 +291,7 @@ describe('create --resume', () => {
     expect([readFileSync(failedOut(), 'utf8'), jobs()]).toEqual([text('b'), []])
   })
 
-  it('after a kill, leaves lines that may have been sent without an Idempotency-Key unknown', async () => {
+  it('after a kill, lines that may have been sent without an Idempotency-Key stay unknown', async () => {
     serve({ c: [429, 'quota_exceeded'] }, false)
     await create('--file', write(text('a', 'b', 'c', 'd')), '--site', site)
     forgetResults()
@@ -302,7 +302,7 @@ describe('create --resume', () => {
     expect(posts().map(({ subject }) => subject)).toEqual(['d'])
   })
 
-  it('accepts the same file under another path, but no other file', async () => {
+  it('accepts the same file at another path, but no other file', async () => {
     const job = await stopped()
     serve()
     const file = write(text('a', 'b', 'c', 'e'))
@@ -320,7 +320,7 @@ describe('create --resume', () => {
     ['another instance', { CONSENTCTL_BASE_URL: 'http://127.0.0.1:1' }, []],
     ['another profile', { CONSENTCTL_PROFILE: 'other' }, []],
     ['another site', {}, ['--site', uuid(5)]],
-  ])('is a usage error with %s', async (_, env, flags) => {
+  ])('exits with a usage error with %s', async (_, env, flags) => {
     const job = await stopped()
     expect((await cli.run(['create', '--resume', job, ...flags], { env })).code).toBe(2)
     expect(posts()).toEqual([])
@@ -346,7 +346,7 @@ describe('create --resume', () => {
     expect([imported.code, imported.stderr]).toEqual([2, expect.not.stringContaining('create --resume')])
   })
 
-  it('while another process works on the job, ends with 7', async () => {
+  it('while another process works on the job, exits with 7', async () => {
     const job = await stopped()
     rewrite(line => {
       if ('ended' in line) return null
@@ -390,7 +390,7 @@ function forgetResults(): void {
 }
 
 describe('the file of an import job', () => {
-  it('is readable only by its owner, and contains neither the key nor data of records', async () => {
+  it('is readable only by its owner, and contains neither the key nor record data', async () => {
     await stopped()
     expect(statSync(jobsFolder()).mode & 0o777).toBe(0o700)
     expect(statSync(jobFile()).mode & 0o777).toBe(0o600)
@@ -399,7 +399,7 @@ describe('the file of an import job', () => {
     expect(content).not.toContain('subject')
   })
 
-  it('when a line before its last is damaged, is an error, and nothing is sent', async () => {
+  it('when a line before the last is damaged, reports an error and sends nothing', async () => {
     const job = await stopped()
     const content = readFileSync(jobFile(), 'utf8')
     writeFileSync(jobFile(), content.replace('["s",', '["s,'))
@@ -407,7 +407,7 @@ describe('the file of an import job', () => {
     expect(posts()).toEqual([])
   })
 
-  it('when it cannot be created, is an error before anything is sent', async () => {
+  it('when it cannot be created, reports an error before anything is sent', async () => {
     const state = join(folder.path, 'no-folder')
     writeFileSync(state, '')
     const file = write(text('a'))
@@ -423,7 +423,7 @@ describe('the file of an import job', () => {
 describe('--failed-out', () => {
   const refusals = { b: [400, 'invalid_request'], d: [404, 'not_found'] } as Record<string, [number, string]>
 
-  it('has the failed lines unchanged, readable only by their owner, and the job is removed', async () => {
+  it('contains the failed lines unchanged, readable only by their owner, and the job is removed', async () => {
     serve(refusals)
     const content = `{"subject_id":"a"}\r\n{ "subject_id" : "b" }\r\n\n${text('c')}{"subject_id":"d"}`
     expect((await create('--file', write(content), '--site', site, '--failed-out', failedOut())).code).toBe(8)
@@ -460,7 +460,7 @@ describe('--failed-out', () => {
   })
 })
 
-it('when the file changes while it is sent, create --file stops with an error', async () => {
+it('when the file changes during sending, create --file stops with an error', async () => {
   const long = { preferences: { text: 'x'.repeat(10_000) } } // so that one chunk of the file has few lines
   const file = write(`${JSON.stringify(long)}\n`.repeat(80))
   serve()

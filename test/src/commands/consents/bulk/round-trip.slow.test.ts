@@ -136,9 +136,9 @@ const cases: readonly Case[] = [
   },
 ]
 
-describe('create --file with a map of --map-init that is edited', () => {
+describe('create --file with an edited map from --map-init', () => {
   it.each(cases)(
-    'imports $name, and what list prints makes the same records',
+    'imports $name, and the output of list creates the same records',
     async ({ content, extension, flags = [], edit, records }) => {
       const sent = keeping()
       const file = write(content, extension)

@@ -58,7 +58,7 @@ const importLines = (stdin: string | Uint8Array, ...flags: string[]) =>
 const ids = (rows: readonly Row[]) => rows.map(({ line, id }) => `${line}:${id}`)
 
 describe('create --file: results', () => {
-  it('prints one per line in line order, with at most 8 requests in flight', async () => {
+  it('prints one result per line in line order, with at most 8 requests in flight', async () => {
     const most = creating()
     const lines = Array.from({ length: 40 }, (_, index) => line(String(index), { wait: (index * 7) % 30 }))
     const { code, rows, stderr } = await importLines(lines.join('\n'))
@@ -88,7 +88,7 @@ describe('create --file: results', () => {
     ['nothing', '', [], 'has no line'],
     ['blank lines', '\n  \n', [], 'has no line'],
     ['a header', 'subject_id\n', ['--format', 'csv'], 'has no line but its header'],
-  ])('when the file has only %s, ends with an error, or warns with --allow-empty', async (_, text, flags, told) => {
+  ])('when the file has only %s, fails, or warns with --allow-empty', async (_, text, flags, told) => {
     const file = join(folder.path, 'empty')
     writeFileSync(file, text)
     for (const command of [
@@ -116,7 +116,7 @@ describe('create --file: results', () => {
     expect(dry.stderr).toMatch(new RegExp(`^standard input ${told}\\nwould create 0 records`))
   })
 
-  it('adds the site of --site to records without one', async () => {
+  it('applies --site to records without a site', async () => {
     creating()
     const file = join(folder.path, 'two.ndjson')
     writeFileSync(file, `{"subject_id":"a"}\n{"site_id":"${uuid(5)}","subject_id":"b","accepted":true}\n`)
@@ -195,25 +195,25 @@ describe('create --file -: invalid lines', () => {
     expect(stderr).toContain('line 2 is not valid UTF-8')
   })
 
-  it('reports a line without site_id when no --site is given', async () => {
+  it('reports a line without site_id when --site is missing', async () => {
     creating()
     const ran = await cli.run(['create', '--file', '-'], { stdin: '{"subject_id":"a"}\n' })
     expectExit(ran, 5, 'line 1 has no site_id', 'config set site NAME')
     expect(cli.sent()).toEqual([])
   })
 
-  it('at a line over 1 MiB ends with 8, after the results of all lines before it', async () => {
+  it('at a line over 1 MiB exits with 8, after the results of all lines before it', async () => {
     creating()
     const { code, rows, stderr } = await importLines(`${line('a')}\n${line('b')}\n"${'x'.repeat(2_000_000)}"\n`)
     expect(code).toBe(8)
     expect(stderr).toContain('line 3')
-    expect(stderr).toContain('the lines that follow were not sent')
+    expect(stderr).toContain('later lines were not sent')
     expect(rows.map(row => row.id)).toEqual(['a', 'b'])
   })
 })
 
 describe('create --file: errors of the instance', () => {
-  it('for some lines end with 8, and each line has its error code', async () => {
+  it('for some lines exit with 8, and each line has its error code', async () => {
     creating()
     const { code, rows, stderr } = await importLines([line('a'), line('b', { status: 400 }), line('c')].join('\n'))
     expect(code).toBe(8)
@@ -227,7 +227,7 @@ describe('create --file: errors of the instance', () => {
     expect(stderr).toContain('created 2 records on ')
   })
 
-  it('with JSON output, are lines of JSON like all messages', async () => {
+  it('with JSON output, are printed as JSON lines like all messages', async () => {
     creating()
     const bad = Array.from({ length: 6 }, (_, index) => line(`bad ${index}`, { status: 400 }))
     const { stderr } = await importLines([line('a'), ...bad].join('\n'), '--concurrency', '1')
@@ -240,14 +240,14 @@ describe('create --file: errors of the instance', () => {
   it.each([
     [401, 'unauthorized', 4],
     [429, 'quota_exceeded', 6],
-  ])('when every later line would fail alike (%i %s), stop the job', async (status, error, exit) => {
+  ])('stop the job when every later line would fail alike (%i %s)', async (status, error, exit) => {
     creating()
     const lines = Array.from({ length: 200 }, (_, index) => line(String(index), { status, error }))
     expect((await importLines(lines.join('\n'))).code).toBe(exit)
     expect(cli.sent().length).toBeLessThanOrEqual(16)
   })
 
-  it('for a bad key, name its source', async () => {
+  it('name the source of a rejected key', async () => {
     creating()
     const { stderr } = await cli.run(['create', '--file', '-', '--site', site], {
       stdin: line('a', { status: 401, error: 'unauthorized' }),
@@ -279,7 +279,7 @@ describe('create --file: errors of the instance', () => {
   })
 })
 
-it('create --file accepts both samples of the manual, and sends the same records', async () => {
+it('create --file accepts both samples in the manual, and sends the same records', async () => {
   creating()
   const manual = readFileSync('src/commands/README.md', 'utf8')
   const importSample = async (format: string) => {
@@ -293,7 +293,7 @@ it('create --file accepts both samples of the manual, and sends the same records
   expect(ndjson).toHaveLength(2)
 })
 
-describe('create --file: an instance that cannot be reached', () => {
+describe('create --file: when the instance cannot be reached', () => {
   const env = async () => ({
     CONSENTCTL_MAX_WAIT: '0',
     CONSENTCTL_BASE_URL: `http://127.0.0.1:${await freePort()}`,
@@ -304,7 +304,7 @@ describe('create --file: an instance that cannot be reached', () => {
     return path
   }
 
-  it('when the quota cannot be read, ends before it makes a job', async () => {
+  it('when the quota cannot be read, exits before it creates a job', async () => {
     const ran = await cli.run(['create', '--file', file(), '--site', site], { env: await env() })
     expect(ran).toMatchObject({ code: 7, stdout: '' })
     expect(ran.stderr).toMatch(/^error: no answer from .*\ntry: check that the instance is running.*\n$/)
@@ -347,11 +347,11 @@ describe('create --file: limits', () => {
     ['0', 2],
     ['65', 2],
     ['x', 2],
-  ])('is a usage error for --concurrency %s', async (value, code) => {
+  ])('rejects --concurrency %s with a usage error', async (value, code) => {
     expect(await importLines('{}', '--concurrency', value)).toMatchObject({ code })
   })
 
-  it('has as many requests in flight as --concurrency allows', async () => {
+  it('keeps as many requests in flight as --concurrency allows', async () => {
     const most = creating()
     const lines = Array.from({ length: 12 }, (_, index) => line(String(index), { wait: 30 }))
     await importLines(lines.join('\n'), '--concurrency', '3')
@@ -388,7 +388,7 @@ describe('create --file PATH', () => {
       ['--format', 'csv'],
       'is not valid UTF-16',
     ],
-  ])('when it or a stream begins with %s, reports that nothing was sent', async (_, bytes, flags, what) => {
+  ])('when the file or stream starts with %s, reports that nothing was sent', async (_, bytes, flags, what) => {
     const told = expect.stringMatching(new RegExp(`${what}, so nothing was sent`))
     expect(await inFile(bytes, ...flags)).toMatchObject({ code: 5, stdout: '', stderr: told })
     expect(await importLines(bytes, ...flags)).toMatchObject({ code: 5, stdout: '', stderr: told })
@@ -400,7 +400,7 @@ describe('create --file PATH', () => {
     expect(stderr.match(/is not a JSON object/g)).toHaveLength(2)
   })
 
-  it('when the file is invalid, writes the results to --out, with the reasons if --columns asks for them', async () => {
+  it('when the file is invalid, writes the results to --out, with the reasons if --columns includes them', async () => {
     const out = join(folder.path, 'results.tsv')
     expect(await inFile('[]\n', '--out', out, '--columns', 'line,message')).toMatchObject({ code: 5, stdout: '' })
     expect(readFileSync(out, 'utf8')).toBe('1\tis not a JSON object\n')
@@ -416,7 +416,7 @@ describe('create --file PATH', () => {
     [500, 500, 0],
     [9, 5, 6],
     [1, 0, 6],
-  ])('when the file has %i lines and the quota %i requests left, ends with %i', async (lines, remaining, code) => {
+  ])('when the file has %i lines and the quota %i requests left, exits with %i', async (lines, remaining, code) => {
     creating()
     const used = {
       month: '2026-01',
@@ -446,14 +446,14 @@ describe('create --file PATH', () => {
   })
 })
 
-describe('create --file: contradicting flags', () => {
+describe('create --file: conflicting flags', () => {
   it.each([
     [['--file', '-', '--accepted']],
     [['--resume', 'last', '--subject', 'a']],
     [['--concurrency', '2']],
     [['--failed-out', 'x']],
     [['--file', '-', '--format', 'xml']],
-  ])('are a usage error: %j', async flags => {
+  ])('are rejected with a usage error: %j', async flags => {
     expect(await cli.run(['create', ...flags])).toMatchObject({ code: 2, stdout: '' })
   })
 })

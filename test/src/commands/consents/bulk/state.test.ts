@@ -77,7 +77,7 @@ function runOf(
 }
 
 describe('readEarlierRuns', () => {
-  it('after any number of runs, tells for each line if it is done, and since when it may be', async () => {
+  it('after any number of runs, returns for each line whether it is done, and since when it may be', async () => {
     const lines = 30
     const end = fc.record({
       sent: fc.integer({ min: 0, max: lines }),
@@ -156,7 +156,7 @@ describe('openState', () => {
     expect(entries.at(-1)).toEqual(['s', 17, expect.any(Number)])
   })
 
-  it('writes results with the next begin, and at once if the lines cannot be sent again', async () => {
+  it('writes results with the next line’s start, and immediately if the lines cannot be resent', async () => {
     const { state, entries, release, writes } = await heldState()
     state.ended([[1, 'a']], true)
     expect(writes).toHaveLength(0)

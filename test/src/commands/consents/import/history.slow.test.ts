@@ -121,14 +121,14 @@ it.each(['--receipt-out', '--failed-out', '--refused-out'])(
     const { code, stderr } = await run('missing.csv', ...flags(), '--yes', flag, put('taken', ''))
     expect([code, cli.sent()], stderr).toEqual([2, []])
     expect(stderr).toContain(`${flag}: `)
-    expect(stderr).toContain('exists already')
+    expect(stderr).toContain('already exists')
   },
 )
 
 it.each([
   ['--receipt-out', 1],
   ['--failed-out', 2],
-])('import › removes the prepared rows if the file of %s cannot be made', async (flag, expected) => {
+])('import › removes the prepared rows if the file of %s cannot be created', async (flag, expected) => {
   importing(made)
   const { code, stderr } = await run(people(2), ...flags(), '--yes', flag, join(folder, 'missing', 'file'))
   expect([code, posts(), readdirSync(join(state, 'jobs'))], stderr).toEqual([expected, 0, []])
@@ -163,7 +163,7 @@ function sumByReason(rows: readonly RefusedRow[]) {
   }))
 }
 
-it('import › --refused-out › lists every row refused while reading before it sends any, and the receipt counts the same rows', async () => {
+it('import › --refused-out › lists every row rejected while reading before it sends any, and the receipt counts the same rows', async () => {
   const list = join(folder, 'refused.ndjson')
   let sentWith: number | undefined
   importing(() => {
@@ -245,7 +245,7 @@ it('import › --refused-out › leaves no file when reading fails, and cannot b
   expect([code, readdirSync(folder).filter(name => name.startsWith('refused'))], stderr).toEqual([5, []])
   const resumed = await run('--resume', 'last', '--refused-out', join(folder, 'refused.ndjson'))
   expect([resumed.code, cli.sent()]).toEqual([2, []])
-  expect(resumed.stderr).toContain('a resumed import reads no files')
+  expect(resumed.stderr).toContain('cannot be used with --resume')
 })
 
 it('import › exit 2 › when both --policy-version and the map name the version', async () => {
@@ -253,7 +253,7 @@ it('import › exit 2 › when both --policy-version and the map name the versio
   const from = ['--from', 'csv', '--map', put('own.json', JSON.stringify(own)), '--dry-run']
   const refused = await run(people(1), ...from, '--policy-version', '1')
   expect(refused.code, refused.stderr).toBe(2)
-  expect(refused.stderr).toContain('--policy-version would hide it')
+  expect(refused.stderr).toContain('--policy-version would override it')
   expect(await run(people(1), ...from)).toMatchObject({ code: 0 })
 })
 
@@ -328,7 +328,7 @@ it.each([
   expect(written()).toEqual(['jobs'])
 })
 
-it('import › --dry-run › mentions only what the instance reports', async () => {
+it('import › --dry-run › reports only what the instance states', async () => {
   importing(made)
   expectExit(await run(people(3), ...flags(), '--dry-run'), 0, 'was asked: it takes imports; only reads were sent')
 })
@@ -360,7 +360,7 @@ it.each<[string, number, string, () => void, string?]>([
   },
 )
 
-it('import › --dry-run › without a site or a key, sends no request and says so', async () => {
+it('import › --dry-run › sends no request without a site or a key, and says so', async () => {
   importing(made)
   const file = people(3)
   const siteless = await run(file, ...flags().toSpliced(4, 2), '--dry-run')
@@ -377,7 +377,7 @@ it('import › --dry-run › without a site or a key, sends no request and says 
   expect(cli.sent()).toEqual([])
 })
 
-it('import › exit 4 › when the key lacks the scope, with the command that creates one', async () => {
+it('import › exit 4 › when the key lacks the scope, and prints the command that creates one', async () => {
   importing(() => refused(403, 'forbidden', 'no', 'missing_scope'))
   const ran = await run(people(2), ...flags(), '--yes')
   expectExit(ran, 4, 'for an import create one with consentctl keys create --name import --scope import,read')
@@ -397,7 +397,7 @@ it('import › exit 130 › when interrupted after every record was sent, and --
   expect(posts()).toBe(1)
 })
 
-it('import › --receipt-out › writes the copy before the job ends, also in a resumed run without the flag', async () => {
+it('import › --receipt-out › writes the copy before the job ends, even in a resumed run without the flag', async () => {
   const copy = join(folder, 'receipt.json')
   importing(() => {
     if (!existsSync(copy)) writeFileSync(copy, 'of somebody else')
@@ -420,8 +420,8 @@ it('import › --receipt-out › writes the copy before the job ends, also in a 
   expect([readFileSync(copy), readdirSync(jobs)]).toEqual([receipt, []])
 })
 
-it('import › exit 6 › when the quota is used up; after its state folder was moved, --resume signs a receipt with the refusals by reason', async () => {
-  const conflict = refused(409, 'conflict', 'This origin was imported with another content.', 'origin_differs')
+it('import › exit 6 › when the quota is used up; --resume from a moved state folder signs a receipt with rejections by reason', async () => {
+  const conflict = refused(409, 'conflict', 'This origin was imported with different content.', 'origin_differs')
   const isRefused = ({ origin }: Row) => ['person-1', 'person-299'].includes(origin.id)
   const usedUp = refused(429, 'quota_exceeded', 'The quota is used up.')
   const seen = importing((row, index) => (index >= 150 ? usedUp : isRefused(row) ? conflict : made()))
@@ -437,7 +437,7 @@ it('import › exit 6 › when the quota is used up; after its state folder was 
   importing(row => (isRefused(row) ? conflict : made()))
   const resumed = await run('--resume', job, '--failed-out', failed, '--json')
   expect(resumed.code, resumed.stderr).toBe(8)
-  expect(resumed.stderr).toContain('origin person-299: This origin was imported with another content.')
+  expect(resumed.stderr).toContain('origin person-299: This origin was imported with different content.')
   expect(resumed.stderr).toContain(
     'the exit code is 8: 1 row refused when the files were read, 2 records refused by the instance',
   )
@@ -450,7 +450,7 @@ it('import › exit 6 › when the quota is used up; after its state folder was 
     job,
     account_id: account,
     records: { made: 298, made_unanswered: 0, known: 0, refused: 2 },
-    refused_records: [{ code: 'conflict', message: 'This origin was imported with another content.', records: 2 }],
+    refused_records: [{ code: 'conflict', message: 'This origin was imported with different content.', records: 2 }],
   })
   expect(seen.firstAt).toBeGreaterThanOrEqual(Date.parse(signed.began_at))
   expect(readdirSync(join(state, 'jobs'))).toEqual([])
@@ -460,7 +460,7 @@ it('import › exit 6 › when the quota is used up; after its state folder was 
 it.each([
   [false, [], "'=1+1"],
   [true, ['--csv-unguard'], '=1+1'],
-])('import › signs whether --csv-unguard was used (%s)', async (csv_unguard, flag, id) => {
+])('import › records in the receipt whether --csv-unguard was used (%s)', async (csv_unguard, flag, id) => {
   const sent: unknown[] = []
   importing(row => {
     sent.push(row.origin.id)

@@ -35,12 +35,12 @@ const changes: [string, Partial<ImportReceipt>][] = [
   ['refused_records', { refused_records: [] }],
 ]
 
-describe('verify, of an import receipt', () => {
-  it('is valid if its numbers add up', async () => {
+describe('verify with an import receipt', () => {
+  it('accepts numbers that add up', async () => {
     expect(await judged(example)).toEqual(['valid', 'the key is given'])
   })
 
-  it.each(changes)('rejects numbers that do not add up, although they are signed: %s', async (name, change) => {
+  it.each(changes)('rejects signed numbers that do not add up: %s', async (name, change) => {
     expect(await judged({ ...example, ...change })).toEqual([
       'not_valid',
       expect.stringContaining(`is signed, but not as its type says (${name}: `),

@@ -19,12 +19,12 @@ const own: Readonly<Record<string, object>> = {
 
 const read = (name: string) => JSON.parse(readFileSync(new URL(`${name}.json`, folder), 'utf8')) as Partial<ImportMap>
 
-describe('the maps of formats', () => {
-  it('are those that --from offers', () => {
+describe('format maps', () => {
+  it('are exactly the formats that --from offers', () => {
     expect(readdirSync(folder).sort()).toEqual(formatNames.map(name => `${name}.json`).sort())
   })
 
-  it.each(formatNames)('%s is a map, and a section of the README cites its documentation', name => {
+  it.each(formatNames)('%s has a map, and a section of the README cites its documentation', name => {
     const map = ImportMap.parse({ ...read(name), ...own[name] })
     const section = README.split(/^## /m).find(text => text.startsWith(`\`${name}\``))
     expect(section).toBeDefined()

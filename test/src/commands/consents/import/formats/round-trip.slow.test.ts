@@ -88,7 +88,7 @@ function fromEither(expected: Person, actual: Person | undefined): Person {
 
 describe('a file of each format', () => {
   describe.each(formatNames)('%s', format => {
-    it(`prepares ${rows} rows as rows that the service accepts, with their meaning, and counts each outcome`, async () => {
+    it(`converts ${rows} rows into rows that the service accepts, with their meaning, and counts each outcome`, async () => {
       const fixture = makers[format](seed, rows)
       const { prepared, refused, text } = await prepareFixture(format, fixture)
       expect(prepared.values.filter(({ becomes }) => becomes === null)).toEqual([])

@@ -36,7 +36,7 @@ const both = [
   ['b', false],
 ]
 
-describe('a container', () => {
+describe('import file formats', () => {
   it.each<[string, string | Uint8Array, Own]>([
     ['CSV', csv, {}],
     ['CSV with CRLF and a byte order mark', `\ufeff${csv.replaceAll('\n', '\r\n')}`, {}],
@@ -61,11 +61,11 @@ describe('a container', () => {
     ['an entry of a ZIP', zip({ 'x/export.csv': csv, 'readme.txt': 'no rows' }), csvEntries],
     ['a ZIP of gzip', zip({ 'export.csv.gz': gzipSync(csv) }), {}],
     ['a ZIP in a ZIP', zip({ 'day.zip': zip({ 'export.csv': csv }) }), {}],
-  ])('is %s', async (_, content, map) => {
+  ])('reads %s', async (_, content, map) => {
     expect(await idsOf(content, { ...wholeAnswers, ...map })).toEqual(both)
   })
 
-  it('may be split anywhere', async () => {
+  it('can be split anywhere', async () => {
     const long = objects.map(each => ({ ...each, note: '\\"]}{[,\u00e9'.repeat(20_000) }))
     expect(await idsOf(JSON.stringify(long), json)).toEqual(both)
   })
@@ -119,7 +119,7 @@ describe('a container', () => {
       '"PERSON" twice',
     ],
     ['UTF-16 that is cut off', Buffer.from(`\ufeff${csv}`, 'utf16le').subarray(0, -1), {}, 'not valid UTF-16'],
-  ])('stops at %s, and leaves nothing', async (_, content, map, problem) => {
+  ])('stops at %s, and leaves no files', async (_, content, map, problem) => {
     await expect(prepare(write(content), { ...wholeAnswers, ...map })).rejects.toThrow(problem)
     expect(readdirSync(state())).toEqual([])
   })
@@ -158,7 +158,7 @@ describe('a container', () => {
   })
 })
 
-describe('when another file takes its name after its digest was computed', () => {
+describe('when another file replaces it after its digest was computed', () => {
   it.each([
     ['CSV', Buffer.from(csv), Buffer.from(csv.replace('a,', 'c,'))],
     ['ZIP', zip({ 'x.csv': csv }), zip({ 'x.csv': csv.replace('a,', 'c,') })],
@@ -177,7 +177,7 @@ describe('when another file takes its name after its digest was computed', () =>
   })
 })
 
-it('removes the folders of preparations whose process has ended', async () => {
+it('removes the folders of preparations whose process has exited', async () => {
   const folder = join(state(), 'others')
   const { identify } = await import('../../../../../../src/jobs/process.ts')
   const me = await identify(process.pid)

@@ -9,7 +9,7 @@ import { usePreparation, wholeAnswers } from './support.ts'
 
 const { write, state } = usePreparation()
 
-it('when a map for a format of its own names a preference, keeps the purposes of the format', async () => {
+it('when a map for a built-in format names a preference, keeps the purposes of the format', async () => {
   const io = { host: { stdin: process.stdin } } as unknown as Io
   const { purposes } = await loadMap(io, 'klaro', undefined)
   const named = write('{"fields":{"pref.news":"newsletter"}}', 'news.json')
@@ -62,18 +62,18 @@ describe('import --from csv --map-init', () => {
     ])
   })
 
-  it('keeps a purpose column that has unknown words', async () => {
+  it('keeps a purpose column that has unknown values', async () => {
     const file = write('E-Mail;Purpose: News;Purpose: Ads;Page\na@x.example;Yes;No;/\nb@x.example;No;Maybe;/b\n')
     const path = join(state(), '..', 'purposes.json')
     const { code, stderr } = await run(['import', file, '--from', 'csv', '--map-init', path])
-    expect([code, stderr]).toEqual([0, expect.stringContaining('neither a yes nor a no: Yes, No, Maybe')])
+    expect([code, stderr]).toEqual([0, expect.stringContaining('neither yes nor no: Yes, No, Maybe')])
     expect(JSON.parse(readFileSync(path, 'utf8'))).toMatchObject({
       fields: { 'pref.News': 'Purpose: News', 'pref.Ads': 'Purpose: Ads' },
       values: { Yes: null, No: null, Maybe: null },
     })
   })
 
-  it('with --dry-run instead, predicts the exit code of an import with refused rows', async () => {
+  it('with --dry-run instead, predicts the exit code of an import with rejected rows', async () => {
     const map = write(JSON.stringify(wholeAnswers), 'whole.json')
     const end = async (rows: string) => {
       const file = write(`person,time,marketing,analytics\n${rows}`)
@@ -87,16 +87,16 @@ describe('import --from csv --map-init', () => {
   })
 
   it.each([undefined, '', ' ', 'csv'])(
-    'and its map is refused if its system is %j, which could be of any tool',
+    'rejects the edited map if its system is %j, which could be any tool',
     async system => {
       const map = write(JSON.stringify({ ...wholeAnswers, system }), 'unnamed.json')
       const ran = await run(['import', write('a\n'), '--from', 'csv', '--map', map, '--dry-run'])
-      expectExit(ran, 2, '"system" does not name the tool that wrote the file', 'such as {"system": "acme-crm"}')
+      expectExit(ran, 2, '"system" must name the tool that wrote the file', 'for example to {"system": "acme-crm"}')
     },
   )
 
   it.each([
-    [['--from', 'csv'], 'no map says what the columns of the CSV mean'],
+    [['--from', 'csv'], 'a CSV requires a map of its columns'],
     [['--from', 'consenti'], '"accepted" has to be in a map of yours'],
     [['--from', 'klaro', '--policy-version', '3000000000'], 'must be from 1 to 2147483647'],
   ])('without it, import %s is a usage error', async (flags, message) => {

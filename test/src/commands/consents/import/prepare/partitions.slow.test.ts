@@ -27,7 +27,7 @@ function answer(originId: string, at: number, sequence: number, subject_id = 'x'
   return { originId, at, sequence, part: 0, line: sequence, ...said }
 }
 
-it('yields one person after the other, sorted by time, and removes its private files', async () => {
+it('yields the rows of one person after the other, sorted by time, and removes its private files', async () => {
   const entry = fc.tuple(fc.string({ unit: 'grapheme', maxLength: 5 }), fc.integer({ min: 0, max: 3 }))
   await fc.assert(
     fc.asyncProperty(fc.array(entry, { maxLength: 150 }), async entries => {

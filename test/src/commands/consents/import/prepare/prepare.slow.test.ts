@@ -14,7 +14,7 @@ function sum({ records, changes, merged, duplicates, left_out, refused }: Record
 }
 
 describe('prepare', () => {
-  it('makes one row per person, with later answers as changes in order of time', async () => {
+  it('creates one row per person, with later answers as changes in chronological order', async () => {
     const csv = `${header}b,2024-03-01T00:00:00Z,no,no\na,2024-02-01T00:00:00+01:00,yes,no\nb,2024-01-01T00:00:00Z,yes,yes\n`
     const { rows, path, counts, given, withoutSubject } = await prepare(write(csv), wholeAnswers)
     const sha256 = createHash('sha256').update(csv).digest('hex')
@@ -83,7 +83,7 @@ describe('prepare', () => {
     expect([leftOut, sum({ ...counts })]).toEqual([[{ table: 'names', value: 'video', count: 1 }], counts.read])
   })
 
-  it('when a value is left_out, makes no answer of it', async () => {
+  it('when a value is mapped to left_out, creates no answer for it', async () => {
     const csv = `${header}a,2024-01-01T00:00:00Z,pending,\nb,2024-01-01T00:00:00Z,pending,yes\n`
     const { rows, leftOut } = await prepare(write(csv), wholeAnswers)
     expect(rows.map(({ origin, preferences }) => [origin.id, preferences])).toEqual([['b', { analytics: true }]])
@@ -97,7 +97,7 @@ describe('prepare', () => {
   ])('rejects a map whose %s turn an empty value into a consent', (table, own) => {
     const issuesOf = (answer: unknown) => ImportMap.safeParse({ ...wholeAnswers, ...own(answer) }).error?.issues ?? []
     expect(issuesOf('yes').map(({ path, message }) => [path.join('.'), message])).toEqual([
-      [table, expect.stringContaining('silence is no consent')],
+      [table, expect.stringContaining('silence is not consent')],
     ])
     for (const answer of ['no', 'left_out', null]) expect(issuesOf(answer)).toEqual([])
   })
@@ -126,7 +126,7 @@ describe('prepare', () => {
     expect([rows.length, counts.left_out, leftOut[0]?.table]).toEqual([1, 1, 'event'])
   })
 
-  it('merges the rows of one person and time into one answer, across files', async () => {
+  it('merges the rows of a person with the same time into one answer, across files', async () => {
     const start = 'person,time,purpose,value\n'
     const one = write(`${start}a,2024-01-01T00:00:00Z,marketing,yes\n`, 'one.csv')
     const two = write(`${start}a,2024-01-01T00:00:00Z,analytics,no\na,2024-01-01T00:00:00Z,marketing,yes\n`, 'two.csv')
@@ -135,7 +135,7 @@ describe('prepare', () => {
     expect(counts).toEqual({ read: 3, records: 1, changes: 0, merged: 1, duplicates: 1, left_out: 0, refused: 0 })
   })
 
-  it('with rows "change", keeps the purposes that a row does not name', async () => {
+  it('with rows "change", keeps the purposes that a row does not mention', async () => {
     const csv =
       'person,time,purpose,value\na,2024-01-02T00:00:00Z,analytics,no\na,2024-01-01T00:00:00Z,marketing,yes\na,2024-01-03T00:00:00Z,marketing,no\n'
     const { rows } = await prepare(write(csv), { ...parts, rows: 'change' })
@@ -151,7 +151,7 @@ describe('prepare', () => {
     ])
   })
 
-  it('when several purposes map to one preference, needs a yes for all', async () => {
+  it('when several purposes map to one preference, requires a yes for all', async () => {
     const csv =
       'person,time,purpose,value\na,2024-01-01T00:00:00Z,s1,yes\na,2024-01-01T00:00:00Z,s2,no\nb,2024-01-01T00:00:00Z,s1,yes\nb,2024-01-01T00:00:00Z,s2,pending\n'
     const { rows, counts } = await prepare(write(csv), { ...parts, names: { s1: 'ads', s2: 'ads' } })
@@ -159,7 +159,7 @@ describe('prepare', () => {
     expect(sum({ ...counts })).toBe(counts.read)
   })
 
-  it('refuses a person with different answers at one time, and lists the rows', async () => {
+  it('rejects a person with different answers at one time, and lists the rows', async () => {
     const csv = `${header}a,2024-01-01T00:00:00Z,yes,no\na,2024-01-01T00:00:00Z,no,no\nb,2024-01-01T00:00:00Z,yes,no\n`
     const { rows, refusals, counts, refused } = await prepare(write(csv), wholeAnswers)
     expect([rows.map(({ origin }) => origin.id), counts.refused, refused]).toEqual([['b'], 2, { contradiction: 2 }])
@@ -168,7 +168,7 @@ describe('prepare', () => {
     expect(refusals[0]?.others).toEqual([expect.stringMatching(/export\.csv:3$/)])
   })
 
-  it('lists the refused rows of a person without those that are left out', async () => {
+  it('lists the rejected rows of a person without those that are left out', async () => {
     const map: ImportMapInput = { ...parts, fields: { ...parts.fields, subject_id: 'subject' } }
     const row = (person: string, subject: string, value: string) =>
       `${person},2024-01-01T00:00:0${subject}Z,marketing,${value},${subject}\n`
@@ -211,7 +211,7 @@ describe('prepare', () => {
       asLines([{ person: 'a', events: [yes, 1] }, other]),
       { container: { kind: 'ndjson', each: 'events' } },
     ],
-  ])('when one row of a person has %s, refuses all of them', async (_, file, own) => {
+  ])('when one row of a person has %s, rejects all of them', async (_, file, own) => {
     const { rows, refusals, counts } = await prepare(write(file), { ...wholeAnswers, ...own })
     expect(rows.map(({ origin }) => origin.id)).toEqual(['b'])
     expect(refusals.map(({ origin_id, rows, others }) => [origin_id, rows, others.length])).toEqual([['a', 2, 1]])
@@ -231,7 +231,7 @@ describe('prepare', () => {
     expect(refusals[0]?.message).toContain(told)
   })
 
-  it('distinguishes seconds and dates of Excel from the milliseconds that the map expects', async () => {
+  it('distinguishes seconds and Excel dates from the milliseconds that the map expects', async () => {
     const map: ImportMapInput = { ...wholeAnswers, time: { formats: ['epoch_ms'] } }
     const { refusals } = await prepare(write(asCsv({ ...yes, time: '1706691600' }, { ...other, time: '45322' })), map)
     expect(refusals.map(({ message }) => message)).toEqual([
@@ -250,7 +250,7 @@ describe('prepare', () => {
     ])
   })
 
-  it('while values are undecided, lists refused rows but checks no person', async () => {
+  it('while values are undecided, lists rejected rows but checks no person', async () => {
     const csv = asCsv(yes, { ...withdrawn, time: 'soon' }, { ...other, marketing: 'seen' })
     const { refusals, undecided, counts } = await prepare(write(csv), wholeAnswers)
     expect([undecided, counts.refused, refusals.map(({ origin_id, rows }) => [origin_id, rows])]).toEqual([
@@ -259,7 +259,7 @@ describe('prepare', () => {
     ])
   })
 
-  it('refuses a person with more changes than fit into a record', async () => {
+  it('rejects a person with more changes than fit into a record', async () => {
     const day = (n: number) => new Date(Date.UTC(2020, 0, 1) + n * 60_000).toISOString()
     const rows = Array.from({ length: 12_000 }, (_, n) => `a,${day(n)},${n % 2 ? 'yes' : 'no'},no`)
     const { refusals, path, counts } = await prepare(write(`${header}${rows.join('\n')}\n`), wholeAnswers)
@@ -277,7 +277,7 @@ describe('prepare', () => {
     ['too few cells', 'a,2024-01-01T00:00:00Z,yes', 'invalid'],
     ['a quotation mark within a cell', 'a,2024-01-01T00:00:00Z,y"es",no', 'invalid'],
     ['bytes that are not UTF-8', Buffer.from('a\xff,2024-01-01T00:00:00Z,yes,no', 'latin1'), 'invalid'],
-  ])('rejects a row with %s by its line, and stops if its person is unknown', async (_, row, reason) => {
+  ])('rejects a row with %s by line number, and stops if its person is unknown', async (_, row, reason) => {
     const csv = Buffer.concat([
       Buffer.from(`${header}x,2024-01-01T00:00:00Z,no,no\n`),
       Buffer.from(row),

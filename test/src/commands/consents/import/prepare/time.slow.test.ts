@@ -20,7 +20,7 @@ describe('timeReader', () => {
     expect(read(text, format)).toBe(expected)
   })
 
-  it('distinguishes milliseconds from seconds if the map takes both', () => {
+  it('distinguishes milliseconds from seconds if the map allows both', () => {
     const both = timeReader({ formats: ['epoch_s', 'epoch_ms'], zone: undefined, repeatedHour: 'refuse' })
     expect([both('1709280000'), both('1709280000123'), both('631152000000')]).toEqual([
       1_709_280_000_000, 1_709_280_000_123, 631_152_000_000,
@@ -34,18 +34,18 @@ describe('timeReader', () => {
     ['on the day of a change, after it', '2024-03-31 03:00:00', '2024-03-31T01:00:00.000Z'],
     ['after a repeated hour', '2024-10-27 03:00:00', '2024-10-27T02:00:00.000Z'],
     ['before a repeated hour', '2024-10-27 01:59:59', '2024-10-26T23:59:59.000Z'],
-  ])('reads the clocks of Berlin %s', (_, text, expected) => {
+  ])('reads Berlin local time %s', (_, text, expected) => {
     expect(read(text, 'YYYY-MM-DD HH:mm:ss', 'Europe/Berlin')).toBe(expected)
   })
 
-  it('rejects a local time that the clocks skipped', () => {
-    expect(read('2024-03-31 02:30:00', 'YYYY-MM-DD HH:mm:ss', 'Europe/Berlin', 'earlier')).toContain('put forward')
+  it('rejects a local time skipped by daylight saving', () => {
+    expect(read('2024-03-31 02:30:00', 'YYYY-MM-DD HH:mm:ss', 'Europe/Berlin', 'earlier')).toContain('set forward')
   })
 
-  it('rejects a local time that occurred twice, unless the map decides', () => {
+  it('rejects an ambiguous local time, unless the map decides', () => {
     const at = (repeated: 'refuse' | 'earlier' | 'later') =>
       read('2024-10-27 02:30:00', 'YYYY-MM-DD HH:mm:ss', 'Europe/Berlin', repeated)
-    expect(at('refuse')).toContain('put back')
+    expect(at('refuse')).toContain('set back')
     expect([at('earlier'), at('later')]).toEqual(['2024-10-27T00:30:00.000Z', '2024-10-27T01:30:00.000Z'])
   })
 
@@ -75,12 +75,12 @@ describe('timeReader', () => {
   })
 
   it('requires an IANA zone for local times', () => {
-    expect(() => read('', 'YYYY-MM-DD HH:mm')).toThrow('have no zone')
+    expect(() => read('', 'YYYY-MM-DD HH:mm')).toThrow('have no time zone')
     expect(() => read('', 'YYYY-MM-DD HH:mm', 'Europe/Nowhere')).toThrow('unknown time zone')
     expect(() => read('', 'YYYY-MM-DD HH:mm', '+02:00')).toThrow('unknown time zone')
   })
 
-  it('rejects a pattern that is not a whole time', () => {
+  it('rejects a pattern without a full date and time', () => {
     expect(() => read('', 'YYYY-MM-DD', 'UTC')).toThrow('no year, month, day, hour or minute')
     expect(() => read('', 'YYYY-MM-DD HH:mm MM', 'UTC')).toThrow('twice')
     expect(() => read('', 'YYYY-MM-DD hh:mm', 'UTC')).toThrow('together')
