@@ -31,11 +31,11 @@ try {
     executable: node,
     disableExperimentalSEAWarning: true,
     useCodeCache: true,
-    // NODE_OPTIONS could load any code.
+    // NODE_OPTIONS could load arbitrary code.
     execArgvExtension: 'none',
   }
   writeFileSync(config, JSON.stringify(settings))
-  if (!run(node, ['--build-sea', config])) throw new Error('Node.js could not make the executable')
+  if (!run(node, ['--build-sea', config])) throw new Error('Node.js could not build the executable')
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }

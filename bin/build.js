@@ -25,7 +25,7 @@ const apart = {
 }
 
 const dist = join(client.absWorkingDir, 'dist')
-/** One draft per process, because another may be building, or running dist. */
+/** One draft per process, because another may be building or running dist. */
 const draft = join(client.absWorkingDir, `dist.${process.pid}`)
 process.on('exit', () => rmSync(draft, { recursive: true, force: true }))
 await build({
@@ -45,7 +45,7 @@ await Promise.all(
       ...client,
       keepNames: true, // some compare classes by name
       entryPoints: undefined,
-      // The default import of a CommonJS module is all of its exports.
+      // The default import of a CommonJS module is its whole exports object.
       stdin: {
         contents: `const all = require('${name}'); module.exports = all.default ?? all`,
         resolveDir: client.absWorkingDir,

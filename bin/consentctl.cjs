@@ -62,7 +62,7 @@ function run() {
 /**
  * Runs a script that the build wrapped in a CommonJS function, with V8's compiled code from an earlier start, and
  * returns its exports. CPU of `consentctl get` on Node 20 to 26, in multiples of a bare node:http GET: 1.6 with this
- * cache, 2.5 to 2.7 without it. module.enableCompileCache holds no function that is compiled at its first call.
+ * cache, 2.5 to 2.7 without it. module.enableCompileCache stores no function that is compiled on its first call.
  *
  * Relative paths resolve from this folder, because `createRequire` would load node:module. Call `keep`, which writes
  * the cache, once the needed functions are compiled: those of --help or of a local command would leave `get` at 1.8.

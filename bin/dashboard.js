@@ -41,7 +41,7 @@ function contractFacts(folder) {
         })
         return { contents: facts.join('\n'), loader: 'js' }
       })
-      // The command line's copy of these endpoints can read schemas, and the page reads none.
+      // The command line's copy of these endpoints can read schemas; the page reads none.
       onLoad({ filter: /[\\/]src[\\/]client[\\/]consents\.ts$/ }, () => ({
         contents: "export { consents } from '../contract/consents.ts'",
         loader: 'ts',

@@ -17,6 +17,6 @@ function fill(path, name, text) {
   const file = new URL(path, import.meta.url)
   const place = new RegExp(`(?<=<!-- ${name} -->\\n)[\\s\\S]*(?=<!-- /${name} -->)`)
   const parts = readFileSync(file, 'utf8').split(place)
-  if (parts.length !== 2) throw new Error(`${path} has no place for ${name}`)
+  if (parts.length !== 2) throw new Error(`${path} has no marker for ${name}`)
   writeFileSync(file, parts.join(text))
 }

@@ -13,7 +13,7 @@ export function run(command, args, env = {}) {
   return spawnSync(command, args, { ...options, shell }).status === 0
 }
 
-/** Falls back to an earlier download; null without any. */
+/** Falls back to an earlier download; null if there is none. */
 export function fetchNode(major) {
   const platform = process.platform === 'win32' ? 'win' : process.platform
   const prefix = platform === 'darwin' && process.arch === 'arm64' ? 'node-bin' : 'node'

@@ -19,7 +19,7 @@ interface Branch {
 
 export type Group = Readonly<Record<string, Leaf | Branch>>
 
-/** A module exports a command by its name, in camel case. */
+/** A module exports a command under its name in camel case. */
 type ExportOf<Name extends string> = Name extends 'import' | 'export' // reserved words
   ? `${Name}Command`
   : Name extends `${infer Head}-${infer Tail}`
@@ -61,7 +61,7 @@ const shells = Object.fromEntries(
   }),
 )
 
-/** To add a command, write its file and a line here. Help describes only the first of many. */
+/** To add a command, write its file and a line here. Help describes only the first commands of a long list. */
 export const tree: Group = commands({
   create: ['Create a consent record, or many from a file', () => import('./commands/consents/create.ts')],
   import: ['Import records and their history from other tools', () => import('./commands/consents/import.ts')],

@@ -8,7 +8,7 @@ import { formatNames } from './output/format.ts'
 import { parseSeconds } from './settings/settings.ts'
 import { suggestCommand } from './suggestions.ts'
 
-/** Commander would take the next word as the optional value, and matches a word with `=` again by its first part. */
+/** Commander would take the next word as the optional value, and compares a word with `=` by its first part. */
 class InlineValueOption extends Option {
   constructor(flag: string, value: string, description: string) {
     super(flag, description)
@@ -131,7 +131,7 @@ function hasOwnVersion({ options, commands }: Command): boolean {
   return options.some(({ long }) => long === '--version') || commands.some(hasOwnVersion)
 }
 
-/** A command's own --version has precedence. -V stays. */
+/** A command's own --version takes precedence. -V remains available. */
 function leaveVersion({ options }: Command): void {
   for (const option of options)
     if (option.long === '--version') Object.assign(option, { is: (word: string) => word === option.short })

@@ -88,7 +88,7 @@ export function parseQuery(url: string): Record<string, string> {
     if (pair === '') continue
     const equals = pair.indexOf('=')
     const name = decodeComponent(equals === -1 ? pair : pair.slice(0, equals))
-    if (name in values) throw new Failure('invalid_request', `The query parameter ${name} is given twice.`)
+    if (name in values) throw new Failure('invalid_request', `The query parameter ${name} is repeated.`)
     values[name] = equals === -1 ? '' : decodeComponent(pair.slice(equals + 1))
   }
   return values

@@ -81,7 +81,7 @@ export async function issuePack(deps: Deps, caller: Caller, id: string, until: n
   if (wrong)
     throw new Failure(
       'conflict',
-      `The record ${id} does not verify: of ${wrong.file}, ${wrong.detail}. It has no pack.`,
+      `The record ${id} does not verify: in ${wrong.file}, ${wrong.detail}. No pack was made.`,
     )
   const entries = [...files].map(([name, data]) => ({ name: `${id}/${name}`, data }))
   const { buffer } = createTar(entries, { attrs: { mode: '600', uid: 0, gid: 0 } })

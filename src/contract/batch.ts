@@ -52,7 +52,7 @@ const RowRefused = z.object({
 })
 export type RowRefused = z.output<typeof RowRefused>
 
-/** As a single create would answer. */
+/** The outcome that a single create would have. */
 export const RowOutcome = z.union([RowMade, RowRefused])
 export type RowOutcome = z.output<typeof RowOutcome>
 

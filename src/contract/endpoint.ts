@@ -16,7 +16,7 @@ export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly path: `/${string}`
   readonly access: Access
-  /** One is enough. Owners' sessions have all; readers' have `read` and every GET. */
+  /** One of these is enough. Owners' sessions have all scopes; readers' sessions have `read` and every GET. */
   readonly scope?: Scope | readonly Scope[]
   /** Default: true for a GET and for the scope `read`. */
   readonly allowsReader?: boolean
@@ -24,14 +24,14 @@ export interface Route {
   readonly unit?: 'optional' | 'free'
   /** Rejected while the service's clock is wrong. */
   readonly statesTime?: boolean
-  /** Of a request body that is not JSON. */
+  /** Media type of a request body that is not JSON. */
   readonly bodyMedia?: readonly string[]
   readonly status: 200 | 201 | 204
-  /** Of a success that is not JSON. */
+  /** Media type of a success response that is not JSON. */
   readonly media?: readonly string[]
   /** `Accept: application/x-ndjson` returns all further pages as lines. */
   readonly streams?: boolean
-  /** Besides those of access, parameters and body. */
+  /** In addition to those of access, parameters and body. */
   readonly errors?: readonly ErrorCode[]
 }
 
@@ -84,5 +84,5 @@ export const ById = z.object({ id: z.string().meta({ format: 'uuid' }) })
 
 export const NoQuery = z.strictObject({})
 
-/** By a key with the scope `read`, or a session. */
+/** Can be called by a key with the scope `read`, or a session. */
 export const accountRead = { method: 'GET', access: 'account', scope: 'read', query: NoQuery, status: 200 } as const

@@ -17,7 +17,7 @@ export const errorStatus = {
 
 export type ErrorCode = keyof typeof errorStatus
 
-/** Cases of a code that a caller handles differently. */
+/** Reasons that a caller handles differently from others of the same code. */
 export const errorReasons = {
   forbidden: ['missing_scope', 'session_required', 'owner_required', 'foreign_origin', 'https_required'],
   conflict: [

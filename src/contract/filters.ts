@@ -8,15 +8,15 @@ interface Filter {
   readonly value?: string
   readonly label: string
   readonly choices?: readonly [string, string, string]
-  /** For the API's description. */
+  /** For the API description. */
   readonly description?: string
-  /** Listed after the usual ones. */
+  /** Listed after the common filters. */
   readonly isRare?: true
-  /** For a filter beyond the service specification: message for an instance without it. */
+  /** For a filter beyond the service specification: the message for an instance without it. */
   readonly without?: string
 }
 
-/** Cursors are bound to their values. */
+/** Cursors are bound to these values. */
 export const listFilters = {
   site_id: {
     kind: 'site',
@@ -82,10 +82,10 @@ export type FilterValues = {
 
 type FlagsOf<Name extends FilterName> = keyof Table[Name]['flags'] & string
 
-/** Without `--`. */
+/** Flag names without `--`. */
 export type FilterFlag = { [Name in FilterName]: FlagsOf<Name> }[FilterName]
 
-/** Without a value. */
+/** Flags without a value. */
 export type BareFlag = { [Name in FilterName]: KindOf<Name> extends 'boolean' ? FlagsOf<Name> : never }[FilterName]
 
 export const filters = Object.entries(listFilters).map(([name, filter]: [string, Filter]) => {

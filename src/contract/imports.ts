@@ -18,7 +18,7 @@ const FileDigest = z
 
 const boolean = z.boolean('must be true or false')
 
-/** The whole state after a later answer of the person. */
+/** The complete state after a later answer of the person. */
 const ImportedChange = z.strictObject({
   given_at: GivenAt.describe('Not before that of the previous answer.'),
   accepted: boolean,

@@ -5,7 +5,7 @@ import { storable } from './values.ts'
 /** `depth` counts the object itself; `keys` counts all levels. */
 export const preferenceLimits = { bytes: 16_384, depth: 8, keys: 256 } as const
 
-/** Stored unchanged by JSON and PostgreSQL. */
+/** Values that JSON and PostgreSQL store unchanged. */
 export const Preferences = z
   .record(z.string(), z.unknown(), 'must be a JSON object')
   .superRefine((value, context) => {

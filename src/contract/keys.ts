@@ -34,7 +34,7 @@ export type KeyDraft = z.output<typeof KeyDraft>
 export const NewApiKey = ApiKey.extend({ key: z.string().meta({ pattern: '^sk-' }) })
 export type NewApiKey = z.output<typeof NewApiKey>
 
-/** Sessions only: a key cannot create another. */
+/** Sessions only: a key cannot create another key. */
 export const keys = {
   list: endpoint({
     summary: 'List the API keys of the account, newest first',

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { accountRead, type EndpointDocs, endpoint } from './endpoint.ts'
 import { Count, Id, pageOf, pageQuery, queryInteger, Timestamp } from './values.ts'
 
-/** Live accepted records that one page examines. */
+/** Number of live accepted records that one page examines. */
 export const examinedRecordsLimit = 500
 
 export const NoticeSubject = z.object({

@@ -39,14 +39,14 @@ export interface Inspection {
 export interface Inspected {
   accounts: number
   records: number
-  /** Of the records; with the administrators' entries they are the leaves of the logs. */
+  /** Number of record entries; with the administrators' entries they are the leaves of the logs. */
   entries: number
   administration: number
   checkpoints: number
   timestamps: number
 }
 
-/** Verifies while it is read. */
+/** Verifies while it is iterated. */
 export interface Verification {
   readonly findings: AsyncIterable<readonly DatabaseFinding[]>
   readonly inspected: Readonly<Inspected>
@@ -104,7 +104,7 @@ export interface AccountDraft {
   readonly password?: string | undefined
 }
 
-/** In clear; the database stores only hashes. */
+/** In clear text; the database stores only hashes. */
 export interface NewAccount {
   readonly account_id: string
   readonly user: { readonly id: string; readonly email: string; readonly password: string | null }
@@ -114,7 +114,7 @@ export interface NewAccount {
 
 export interface AccountRow {
   readonly account_id: string
-  /** Of its users, separated by blanks. */
+  /** E-mails of its users, separated by spaces. */
   readonly email: string
   readonly plan: string
   /** Null is unlimited. */
@@ -132,7 +132,7 @@ export interface QuotaOrder {
 }
 
 export interface UserDraft {
-  /** Default: the only account. */
+  /** Default: the only account in the database. */
   readonly account?: string | undefined
   readonly email: string
   readonly role: Role
@@ -145,7 +145,7 @@ export interface UserInfo {
   readonly id: string
   readonly email: string
   readonly role: Role
-  /** Valid ones that the user created. */
+  /** Valid keys that the user created. */
   readonly keys: number
   readonly created_at: string
 }
@@ -183,7 +183,7 @@ export interface PurgeOrder {
   readonly approve: (found: readonly AccountPurge[], records: number) => Promise<boolean>
   /** A record kept because its history does not verify. */
   readonly onUnverified: (finding: DatabaseFinding) => Promise<void>
-  /** Does not stop the purge. */
+  /** Called for a problem that does not stop the purge. */
   readonly onProblem: (problem: string) => Promise<void>
   readonly signal: AbortSignal
 }
@@ -203,11 +203,11 @@ export interface ServerHost {
   readonly env: Readonly<Record<string, string | undefined>>
   /** Null at the end of the wait. */
   readonly onWait?: (what: string | null) => void
-  /** The embedded database, if none was given. */
+  /** The embedded database if no URL was given. */
   readonly onDefault?: (what: string) => void
-  /** Before `serve` opens the embedded database. */
+  /** Called before `serve` opens the embedded database. */
   readonly onEmbedded?: (what: string) => void
-  /** True to write no line of the log before `showLog`. */
+  /** True to hold back log lines until `showLog`. */
   readonly holdsLog?: boolean
   readonly signal?: AbortSignal
 }
@@ -235,7 +235,7 @@ export interface ServerModule {
   ): Promise<NewPassword>
   /** Deletes expired records, and personal data of deleted ones; yields numbers by account. */
   purge(options: DatabaseOptions, order: PurgeOrder, host: ServerHost): AsyncGenerator<AccountPurge>
-  /** With or without a running server. */
+  /** Works with or without a running server. */
   verifyDatabase(options: DatabaseOptions, inspection: Inspection, host: ServerHost): Verification
   /** Signs new checkpoints, and compares the log with those stored elsewhere. */
   takeCheckpoints(options: DatabaseOptions, inspection: Inspection, host: ServerHost): Promise<TakenCheckpoints>

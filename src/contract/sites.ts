@@ -25,7 +25,7 @@ export const Site = z.object({
 })
 export type Site = z.output<typeof Site>
 
-/** As browsers send it (RFC 6454 section 6.2). */
+/** An origin as browsers send it (RFC 6454 section 6.2). */
 export const Origin = z
   .string('must be text')
   .max(255, 'must have at most 255 characters')

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
 import { ExactCount, Id, optional, Timestamp, text, Uuid } from './values.ts'
 
-/** Ids in a request, records in a response. */
+/** Maximum number of ids in a request, and of records in a response. */
 export const erasedRecordsLimit = 1000
 
 export const SubjectErasure = z.strictObject({

@@ -31,7 +31,7 @@ export const Uuid = z
   .toLowerCase()
   .meta({ format: 'uuid', pattern: '^[\\dA-Fa-f]{8}(-[\\dA-Fa-f]{4}){3}-[\\dA-Fa-f]{12}$' })
 
-/** Any text: other instances may have other ids. */
+/** Any text, because other instances may have other ids. */
 export const Id = z.string().meta({ format: 'uuid', pattern: '^[\\da-f]{8}(-[\\da-f]{4}){3}-[\\da-f]{12}$' })
 
 /** Largest PostgreSQL `integer`. */
@@ -42,10 +42,10 @@ export const PolicyVersion = z
   .min(1, `must be from 1 to ${maxInteger}`)
   .max(maxInteger, `must be from 1 to ${maxInteger}`)
 
-/** Any number: for other instances. */
+/** Any number, because other instances may use others. */
 export const Count = z.number().meta({ type: 'integer', minimum: 0 })
 
-/** For signed documents. */
+/** Used in signed documents. */
 export const ExactCount = z
   .number()
   .refine(value => Number.isSafeInteger(value) && value >= 0, 'must be a count')
@@ -100,7 +100,7 @@ export function optional<T extends z.ZodType>(field: T) {
   return field.nullable().default(null)
 }
 
-/** This service, too, returns the field only with some responses. */
+/** This service, too, returns the field only in some responses. */
 export function onRequest<T extends z.ZodType>(field: T) {
   return field.optional().meta({ onRequest: true })
 }

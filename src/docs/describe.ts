@@ -17,14 +17,14 @@ export interface ArgumentInfo {
 }
 
 export interface CommandInfo {
-  /** Such as `auth login`; empty for the program. */
+  /** For example `auth login`; empty for the program. */
   readonly path: string
   readonly aliases: readonly string[]
   readonly summary: string
   readonly notes: string
   readonly examples: readonly string[]
   readonly arguments: readonly ArgumentInfo[]
-  /** Without the global flags. */
+  /** Excludes the global flags. */
   readonly flags: readonly FlagInfo[]
   readonly commands: readonly CommandInfo[]
 }

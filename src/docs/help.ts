@@ -170,7 +170,7 @@ function linesOf(parts: readonly Part[], columns: number): string[] {
   return parts.flatMap(part => text(part).split('\n'))
 }
 
-/** Breaks between words of the shell, with a backslash. */
+/** Breaks between shell words, with a backslash. */
 function command(line: string, columns: number): string {
   if (line.length <= columns) return line
   const blank = '\u00a0' // in quotation marks

@@ -1,10 +1,10 @@
 interface Topic {
-  /** Their help names this topic. */
+  /** Commands whose help refers to this topic. */
   readonly commands: readonly string[]
   readonly text: readonly (string | readonly [term: string, text: string])[]
 }
 
-/** Each must fit 24 lines of 80 columns. */
+/** Each topic must fit 24 lines of 80 columns. */
 export const topics: Readonly<Record<string, Topic>> = {
   output: {
     commands: ['list', 'get', 'history'],

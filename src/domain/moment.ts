@@ -4,9 +4,9 @@ import { CliError, exit } from '../errors/errors.ts'
 import type { ConsentRow } from '../views/consent.ts'
 
 interface StateAt {
-  /** Last entry until then. */
+  /** Last entry until that time. */
   readonly entry: AuditEntry
-  /** Of the last answer, as reported by the importer. */
+  /** Time of the last answer, as reported by the importer. */
   readonly facts: Facts
   readonly deletedAt: string | null
   /** The instance does not name actions, so the last entry may be the deletion. */
@@ -64,7 +64,7 @@ export function timeOf(instant: string): number {
   })
 }
 
-/** Of the last deletion, unless restored. A purge without one counts as a deletion. */
+/** Time of the last deletion, unless restored. A purge without one counts as a deletion. */
 function deletionIn(entries: readonly AuditEntry[]): string | null {
   const ends = entries.slice(entries.findLastIndex(({ action }) => action?.startsWith('restored')) + 1)
   return ends.find(({ action }) => action === 'deleted' || action === 'purged')?.created_at ?? null
@@ -102,10 +102,10 @@ export function momentOf(id: string, record: Consent | null, entries: readonly A
   return { row: word === 'importer' ? { ...row, ...beforeImport } : row, word, notes }
 }
 
-/** The record was made later. */
+/** Before the import, the record did not exist. */
 const beforeImport = { created_at: null, updated_at: null } as const
 
-/** True if imported later: only the importer reports the state. */
+/** True if it was imported later: only the importer reports that state. */
 function isImportersWord(entry: AuditEntry | undefined, at: At): boolean {
   return entry !== undefined && timeOf(entry.created_at) > at.instant
 }

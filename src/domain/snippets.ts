@@ -65,7 +65,7 @@ const start = watch => {
 `
 
 /**
- * A visitor's answer, by name: what could be refused and what could not. Only what the banner stores: `found` when the
+ * A visitor's answers by name: those that could be refused and those that could not. Only what the banner stores: `found` when the
  * page loads, `chosen` at each choice.
  */
 const adapters = {

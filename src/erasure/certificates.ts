@@ -62,7 +62,7 @@ function findBindingFault(
   return null
 }
 
-/** Each deleted record must be named, unless its response was lost. */
+/** Each deleted record must be listed, unless its response was lost. */
 function findCoverFault(certificates: readonly Certificate[], { records }: ErasureReceipt): string | null {
   const named = new Set(certificates.flatMap(certificate => certificate.records.map(({ id }) => id)))
   const missing = records.find(
@@ -94,7 +94,7 @@ export interface PurgeProof extends PurgeSeen {
   readonly certificates: readonly string[]
 }
 
-/** Purged: named by a certificate that one of `keys` signed. */
+/** Purged: listed by a certificate that one of `keys` signed. */
 export async function findPurged(
   ask: AskForPurge,
   receipt: ErasureReceipt,
@@ -121,7 +121,7 @@ export async function findPurged(
   }
 }
 
-/** Returns the named ids, or the problem. */
+/** Returns the listed ids, or the problem. */
 function readNamed(
   { certificate }: PurgeAnswer,
   { account_id }: ErasureReceipt,
@@ -136,7 +136,7 @@ function readNamed(
   return data.records.map(({ id }) => id)
 }
 
-/** May be the given one; null if there is none. */
+/** Returns the receipt of the purge, possibly the given one; null if there is none. */
 export async function findPurgeReceipt(store: ReceiptStore, given: StoredReceipt): Promise<StoredReceipt | null> {
   if (given.receipt.purge) return given
   const digest = sha256(given.bytes)

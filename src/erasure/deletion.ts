@@ -29,7 +29,7 @@ export interface Deletion {
 
 /** The service's own erasure of several records of a subject, or the deletion of one record. */
 interface DeleteCall {
-  /** Records per call. The own erasure writes one certificate per call. */
+  /** Records per call. The service's own erasure writes one certificate per call. */
   readonly batchSize: number
   readonly concurrency: number
   readonly isCertified: boolean
@@ -43,7 +43,7 @@ interface Watch extends Pick<Input, 'onResponse' | 'onLost'> {
 
 interface Answer extends Pick<CallAnswer, 'certificate' | 'isComplete' | 'unverified'> {
   readonly records: readonly RecordAnswer[]
-  /** True if a repeated call would also do nothing for the other records. */
+  /** True if a repeated call would not affect the other records either. */
   readonly isStuck: boolean
 }
 
@@ -66,7 +66,7 @@ export async function* deleteRest(run: ErasureRun, isStopped: () => boolean): As
   })
 }
 
-/** Returns as `untold` the targets that must be sent again. */
+/** Returns as `untold` the targets that must be resent. */
 async function deleteBatch(
   run: ErasureRun,
   { isCertified, send }: DeleteCall,
@@ -237,7 +237,7 @@ async function markSome(api: Pick<Client, 'call'>, body: SubjectErasure, onAnswe
 
 export interface Verified {
   readonly verification: ErasureReceipt['verification']
-  /** Null if not known. */
+  /** Null if unknown. */
   readonly near_matches: number | null
 }
 

@@ -10,7 +10,7 @@ export interface ExportHead {
 
 export interface ExportText {
   readonly text: string
-  /** Null for the document's beginning and end. */
+  /** Null for the start and end of the document. */
   readonly record: { readonly site_id: string | null; readonly entries: number } | null
 }
 
@@ -22,7 +22,7 @@ export async function* exportTexts(
 ): AsyncGenerator<ExportText> {
   const head = { type: 'subject_export', version: 1, instance, exported_at, subjects }
   yield { text: `${JSON.stringify(head).slice(0, -1)},"records":[`, record: null }
-  // GDPR Art. 15 also covers the address and who made each change.
+  // GDPR Art. 15 also covers the address and the authors of changes.
   const hasDetails = await api.supports(consents.history, { in: 'query', name: 'details' })
   const query = hasDetails ? { details: true } : {}
   let isFirst = true

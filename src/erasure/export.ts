@@ -8,7 +8,7 @@ import type { Signer } from '../receipts/signer.ts'
 import { sha256 } from '../receipts/store.ts'
 import { exportTexts } from './export-text.ts'
 
-/** Renamed when complete. */
+/** Temporary files, renamed when complete. */
 export interface ExportFiles {
   readonly path: string
   readonly data: OutFile

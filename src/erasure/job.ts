@@ -10,7 +10,7 @@ import { findHolding, findStates, type Target } from './records.ts'
 import { apply, type ErasureEvent, type ErasureOrder, type ErasureRun, type ErasureState, newState } from './state.ts'
 
 export interface SubjectRequest extends Omit<ErasureOrder, 'started_at'> {
-  /** Such as `2026-01-31`. */
+  /** For example `2026-01-31`. */
   readonly received_at: string | null
   /** From the register; null to compute it. */
   readonly due_at?: string | null | undefined
@@ -18,18 +18,18 @@ export interface SubjectRequest extends Omit<ErasureOrder, 'started_at'> {
   readonly request_id?: string | null | undefined
 }
 
-/** With what the receipt says of the preparation. */
+/** The plan, including what the receipt states about its preparation. */
 export type Person = SubjectRequest & Pick<ErasureReceipt, 'planned_by' | 'plan_sha256' | 'export_sha256'>
 
 export type PersonState = ErasureState<Person & ErasureOrder>
 
-/** The entries contain the identifiers in clear: only the owner may read the file. */
+/** The entries contain the identifiers in clear text: only the owner may read the file. */
 const ErasureHeader = z.object({
   version: z.literal(1),
   job: z.string(),
   profile: z.string(),
   base_url: z.string(),
-  /** Null if not known. */
+  /** Null if unknown. */
   account_id: z.string().nullable(),
   /** The file, or another origin of several people; null for one person. */
   source: z.string().nullable(),
@@ -78,7 +78,7 @@ export interface PlannedPerson {
   readonly targets: readonly Target[]
 }
 
-/** The whole plan is on disk before anything is deleted; a job that is killed before is discarded. */
+/** The whole plan is on disk before anything is deleted; a job that was killed before that is discarded. */
 export async function createJob(
   ctx: Context,
   header: ErasureHeader,
@@ -153,7 +153,7 @@ interface UnfinishedJob extends ErasureHeader {
   readonly people: readonly Person[]
 }
 
-/** Not held by a process. */
+/** Lists jobs that no process holds. */
 export async function unfinishedJobs(ctx: Pick<Context, 'settings' | 'host'>): Promise<UnfinishedJob[]> {
   const jobs = erasureJobs(ctx)
   const unfinished: UnfinishedJob[] = []
@@ -193,7 +193,7 @@ export async function requireSameAccount(
   })
 }
 
-/** Live records first: that takes fewer requests. */
+/** Checks live records first, which takes fewer requests. */
 async function seesAny(api: Context['api'], { order, targets }: PersonState): Promise<boolean> {
   const { live } = await findHolding(api, order.subjects)
   if (live.some(({ id }) => targets.has(id))) return true

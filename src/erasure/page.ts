@@ -6,7 +6,7 @@ import { sha256 } from '../receipts/store.ts'
 import type { StoredReceipt } from './receipts.ts'
 import { describeOnPage, describeVerification, type Told } from './sentences.ts'
 
-/** GitHub's Markdown; foreign text is escaped. */
+/** Writes GitHub's Markdown; untrusted text is escaped. */
 export function formatPage({ receipt, bytes }: StoredReceipt): string {
   const sections = [
     `# ${receipt.purge ? 'Purge' : 'Erasure'} receipt ${receipt.number}: ${markdownText(receipt.ticket)}`,
@@ -24,7 +24,7 @@ export function formatPage({ receipt, bytes }: StoredReceipt): string {
   return `${sections.join('\n\n')}\n`
 }
 
-/** With the sentence of a purge. The dashboard has no purge receipts. */
+/** Includes the sentence of a purge. The dashboard has no purge receipts. */
 export function describeReceipt(receipt: Told): string {
   const { purge } = receipt
   if (!purge) return describeOnPage(receipt)

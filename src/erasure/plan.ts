@@ -12,12 +12,12 @@ const PlannedRecord = z.strictObject({
   id: z.string(),
   site_id: z.string().nullable(),
   updated_at: z.string().nullable(),
-  /** Of the record's `sortedJson`. */
+  /** SHA-256 of the record's `sortedJson`. */
   sha256: z.string(),
 })
 export type PlannedRecord = z.output<typeof PlannedRecord>
 
-/** Has the identifiers in clear. */
+/** Contains the identifiers in clear text. */
 export const Plan = z.strictObject({
   type: z.literal('erasure_plan'),
   version: z.literal(1),

@@ -78,7 +78,7 @@ async function findMatching(
   return all
 }
 
-/** Of the erasures, not of their purges. Newest first. @throws CliError if none matches and one is unreadable */
+/** Returns receipts of erasures, not of purges, newest first. @throws CliError if none matches and one is unreadable */
 export function findReceiptsOfJob(store: ReceiptStore, job: string): Promise<StoredReceipt[]> {
   return findMatching(store, each => each.job === job && !each.purge)
 }
@@ -90,7 +90,7 @@ export function findReceiptsOfTicket(store: ReceiptStore, ticket: string): Promi
   return findMatching(store, each => each.ticket === ticket)
 }
 
-/** @throws CliError usage (exit 2): one of several erasures does not stand for the others */
+/** @throws CliError usage (exit 2): one of several erasures does not represent the others */
 function requireOneErasure(what: string, found: readonly StoredReceipt[]): StoredReceipt | undefined {
   const erasures = found.filter(({ receipt }) => !receipt.purge)
   if (erasures.length < 2) return found[0]
@@ -129,7 +129,7 @@ export async function findReceipt(store: ReceiptStore, wanted: string): Promise<
   return await loadReceipt(receiptPath(store, number))
 }
 
-/** Like `findReceipt`, or a file. @throws CliError usage (exit 2), also for a ticket with several erasures */
+/** Like `findReceipt`, or reads a file. @throws CliError usage (exit 2), also for a ticket with several erasures */
 export async function findReceiptOrFile(store: ReceiptStore, wanted: string): Promise<StoredReceipt> {
   const isStored = wanted === 'last' || /^[1-9]\d*$/.test(wanted) || isUuid(wanted)
   if (isStored) return await findReceipt(store, wanted)
@@ -145,7 +145,7 @@ export async function findReceiptOrFile(store: ReceiptStore, wanted: string): Pr
   })
 }
 
-/** Null if none of the keys is the receipt's. */
+/** Null if none of the keys is the one of the receipt. */
 export function isSigned({ claimed, receipt }: StoredReceipt, keys: readonly KeyObject[]): boolean | null {
   const key = keys.find(each => keyIdOf(each) === receipt.key_id)
   return key ? claimed.isSignedBy(key) : null
@@ -216,15 +216,15 @@ export function isAbout(receipt: ErasureReceipt, subject: string, key: ReceiptKe
   return key?.id === receipt.key_id ? receipt.subject_hmacs.includes(key.hmacOf(subject)) : null
 }
 
-/** Of the job, with the key of the profile. */
+/** Returns the receipt of the job, signed with the profile's key. */
 export interface EarlierReceipts {
   readonly made: readonly StoredReceipt[]
   readonly key: ReceiptKey | null
 }
 
 /**
- * Returns the receipt that an earlier run of the job has made for the person. If the signing key was replaced since, only
- * ticket and records can tell.
+ * Returns the receipt that an earlier run of the job has made for the person. If the signing key was replaced since,
+ * only the ticket and the records identify it.
  */
 export function findMadeReceipt({ made, key }: EarlierReceipts, { order, targets }: PersonState): StoredReceipt | null {
   const isOfPerson = ({ receipt }: StoredReceipt) =>

@@ -19,11 +19,11 @@ export interface Target {
 
 const unlimited = { limit: Number.POSITIVE_INFINITY, maxRequests: Number.POSITIVE_INFINITY }
 
-/** Pages without a new record before a list counts as endless. */
+/** Number of pages without a new record after which a list counts as endless. */
 const longestRunOfStalePages = 500
 
 /**
- * Without duplicates; only live ones, unless `deleted`.
+ * Yields live records without duplicates, also deleted ones with `deleted`.
  * @throws CliError (exit 5) for another subject's record or an impossible deletion time: such a list is unusable
  */
 export async function* recordsOf(
@@ -72,7 +72,7 @@ export function erasesSubjects(api: Pick<Client, 'supports'>): Promise<boolean> 
 
 export interface Holding {
   readonly live: readonly Target[]
-  /** Not purged; null if not shown. */
+  /** Deleted and not purged; null if not shown. */
   readonly deleted: number | null
 }
 
@@ -101,8 +101,8 @@ export async function askForErasable(api: Client, subjects: readonly string[]): 
 }
 
 /**
- * In this account's certificates. Null if unknown, of another account, or if the receipt has several identifiers: its
- * certificates may be about any of them.
+ * HMAC in this account's certificates. Null if unknown, of another account, or if the receipt has several identifiers,
+ * any of which its certificates may be about.
  */
 export async function findSubjectHmac(
   api: Client,
@@ -116,7 +116,7 @@ export async function findSubjectHmac(
   return (await api.call(subjectEndpoints.erase, { body })).subject_hmac
 }
 
-/** Without quota where the service can preview its own erasure. @throws CliError quota_exceeded (exit 6) otherwise */
+/** Takes no quota if the service can preview its own erasure. @throws CliError quota_exceeded (exit 6) otherwise */
 export async function findHolding(api: Client, subjects: readonly string[]): Promise<Holding> {
   return (await erasesSubjects(api)) ? await askForErasable(api, subjects) : await listHolding(api, subjects)
 }
@@ -132,10 +132,10 @@ async function listHolding(api: Client, subjects: readonly string[]): Promise<Ho
   return { live, deleted: isShown ? deleted : null }
 }
 
-/** `unknown`: another account's, or without a trace. */
+/** `unknown`: of another account, or without a trace. */
 export type RecordState = 'live' | 'deleted' | 'unknown'
 
-/** Deleted only if the record or its history shows that. @throws CallError */
+/** Returns `deleted` only if the record or its history shows that. @throws CallError */
 export async function findStates(api: Client, ids: readonly string[]): Promise<Map<string, RecordState>> {
   const isShown = await showsDeleted(api, consents.get)
   const find = async (id: string): Promise<RecordState> => {
@@ -248,7 +248,7 @@ export function sortedJson(record: unknown): string {
   return JSON.stringify(record, sorted)
 }
 
-/** Differs from a given identifier only in case, surrounding blanks or Unicode form. */
+/** Identifiers that differ only in case, surrounding blanks or Unicode form. */
 export interface NearMatch {
   readonly given: string
   readonly subject_id: string
@@ -279,14 +279,14 @@ export async function countNearMatches(api: Client, subjects: readonly string[])
   }
 }
 
-/** At most `erasedRecordsLimit` ids. */
+/** Sends at most `erasedRecordsLimit` ids. */
 export type AskForPurge = (ids: readonly string[]) => Promise<PurgeAnswer>
 
 export function askForPurged(api: Client): AskForPurge {
   return ids => api.call(subjectEndpoints.certifyPurge, { body: { ids: [...ids] }, isIdempotent: true })
 }
 
-/** Repeats until complete, or nothing more is purged. */
+/** Repeats until the purge is complete, or nothing more is purged. */
 export function orderPurge(api: Client): AskForPurge {
   return async ids => {
     for (let left = Number.POSITIVE_INFINITY; ; ) {

@@ -32,7 +32,7 @@ function describeScope(account_id: string | null): string {
   return account_id === null ? 'among the records that the key can see' : `in the account ${account_id}`
 }
 
-/** All that hold are said, in this order. */
+/** All phrases that hold are used, in this order. */
 const phrases: readonly Phrase[] = [
   {
     holds: ({ result, verification }) => result === 'no_data_held' && verification.deleted !== null,
@@ -96,7 +96,7 @@ const phrases: readonly Phrase[] = [
   },
 ]
 
-/** Without the sentence of a purge. */
+/** Omits the sentence of a purge. */
 export function describeOnPage(receipt: Told): string {
   const holding = phrases.filter(phrase => phrase.holds(receipt))
   return holding.map(phrase => phrase.page(receipt)).join(' ')
@@ -109,10 +109,10 @@ export function describeOnTerminal(receipt: Told, where: string): string {
 
 export interface LiveSeen {
   readonly receipt: Pick<ErasureReceipt, 'account_id'>
-  /** Of the key; null if unknown. */
+  /** Account of the key; null if unknown. */
   readonly account_id: string | null
   readonly isSubjectListed: boolean
-  /** Ids, including the subject's list. */
+  /** Ids, including those in the subject's list. */
   readonly live: readonly string[]
   readonly deleted: readonly string[]
   readonly unknown: readonly string[]
@@ -123,7 +123,7 @@ interface Described<State extends string> {
   readonly text: string
 }
 
-/** `subject verify --live`. */
+/** Describes `subject verify --live`. */
 export function describeLive(seen: LiveSeen): Described<'live' | 'unknown' | 'gone'> {
   const { receipt, account_id, isSubjectListed, live, deleted, unknown } = seen
   if (receipt.account_id !== null && account_id !== null && receipt.account_id !== account_id)
@@ -146,13 +146,13 @@ export function describeLive(seen: LiveSeen): Described<'live' | 'unknown' | 'go
 
 export interface PurgeSeen {
   readonly purged: readonly string[]
-  /** Not certified by the service. */
+  /** Records that the service did not certify. */
   readonly others: readonly string[]
-  /** Not visible to the key. */
+  /** Records that the key cannot see. */
   readonly unknown: readonly string[]
 }
 
-/** `subject verify --purged`. */
+/** Describes `subject verify --purged`. */
 export function describePurged({ purged, others, unknown }: PurgeSeen): Described<'purged' | 'not_yet' | 'unknown'> {
   if (others.length > 0)
     return {

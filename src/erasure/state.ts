@@ -9,10 +9,10 @@ export interface CallAnswer {
   readonly certificate: string | null
   /** An earlier attempt may have been carried out. */
   readonly isLost: boolean
-  /** Nothing of the subject is left to delete or mark. */
+  /** Nothing of the subject remains to be deleted or marked. */
   readonly isComplete: boolean
   readonly records: readonly ErasedRecord[]
-  /** Neither deleted nor found absent. */
+  /** Neither deleted nor found missing. */
   readonly untold: readonly string[]
   /** Deleted, but the history does not verify. */
   readonly unverified: readonly string[]
@@ -40,7 +40,7 @@ export interface ErasureOrder {
 export interface ErasureState<Order extends ErasureOrder = ErasureOrder> {
   readonly order: Order
   readonly targets: Map<string, Target>
-  /** Deletion may have been sent; no outcome yet. */
+  /** Deletion may have been sent, without an outcome yet. */
   readonly sent: Set<string>
   /** Possibly deleted: the deletion failed or had no response. */
   readonly lost: Set<string>
@@ -57,7 +57,7 @@ export interface ErasureState<Order extends ErasureOrder = ErasureOrder> {
 export interface ErasureRun {
   readonly api: Pick<Client, 'call' | 'supports' | 'consents'>
   readonly state: ErasureState
-  /** On disk first, then applied. */
+  /** Writes to disk first, then applies. */
   readonly record: (event: ErasureEvent) => Promise<void>
 }
 
@@ -142,7 +142,7 @@ export interface RecordSeen {
   readonly mayBeOwn: boolean
 }
 
-/** `records[].result`, unless the record is still listed. */
+/** Returns `records[].result`, unless the record is still listed. */
 export function findRecordResult({ isAbsent, deletedAt, mayBeOwn }: RecordSeen): ErasedRecord['result'] {
   if (deletedAt === 'before') return 'already_gone'
   if (!isAbsent) return 'deleted'
@@ -153,14 +153,14 @@ export function findRecordResult({ isAbsent, deletedAt, mayBeOwn }: RecordSeen):
 export interface RecordAnswer {
   readonly target: Target
   readonly isAbsent: boolean
-  /** Instance's clock. */
+  /** Time by the instance's clock. */
   readonly deleted_at: string | null
 }
 
 interface Call {
   readonly mayBeOwn: boolean
   readonly requestId: string | null
-  /** The answer names only records that this call deleted. The response to a single deletion may have an older time. */
+  /** The response lists only records that this call deleted. The response to a single deletion may have an older time. */
   readonly isCertified: boolean
 }
 
@@ -188,7 +188,7 @@ export function toInstant(value: string | null): string | null {
   return value !== null && parseInstant(value) !== null ? value : null
 }
 
-/** Tolerated difference of the clocks. */
+/** Tolerated clock difference. */
 const clockToleranceSeconds = 60
 
 function isBefore({ order, clockOffset }: ErasureState, instant: string): boolean {
@@ -221,7 +221,7 @@ export function toOutcome(state: ErasureState, verification: ErasureReceipt['ver
   }
 }
 
-/** Days; undefined if not stated by the newest certificate. */
+/** In days; undefined if the newest certificate does not state it. */
 function findPurgeDelay(certificates: readonly string[]): number | null | undefined {
   try {
     const days: unknown = Object(JSON.parse(certificates.at(-1) ?? '{}')).purge_after_days

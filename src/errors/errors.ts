@@ -13,9 +13,9 @@ export const exit = {
   temporary: 7,
   partial: 8,
   declined: 9,
-  /** Changed since the command was planned. */
+  /** The state changed since the command was planned. */
   changed: 10,
-  /** `check` without consent; it never exits with `changed`. */
+  /** `check` found no consent; it never exits with `changed`. */
   no: 10,
   /** A change may have been applied: its response was lost or unusable. */
   unknown: 11,
@@ -46,17 +46,17 @@ export class CliError extends Error {
   }
 }
 
-/** Flags or arguments (exit 2). */
+/** Invalid flags or arguments (exit 2). */
 export function usageError(message: string, hint?: string): CliError {
   return new CliError('usage', exit.usage, message, { hint })
 }
 
-/** Configuration file or variable (exit 2). */
+/** Invalid configuration file or variable (exit 2). */
 export function settingsError(message: string, hint?: string): CliError {
   return new CliError('settings', exit.usage, message, { hint })
 }
 
-/** Data rejected before it is sent (exit 5). */
+/** Invalid data, rejected before it is sent (exit 5). */
 export function dataError(message: string, hint?: string): CliError {
   return new CliError('invalid_data', exit.rejected, message, { hint })
 }

@@ -31,7 +31,7 @@ function isCertificate(code: string): boolean {
   return /CERT|ISSUER|SIGNATURE|HOSTNAME|TLS|SSL|EPROTO/.test(code)
 }
 
-/** Without the query, which may hold personal data. */
+/** Omits the query, which may contain personal data. */
 function redirectHint({ call, location }: ContractError): { why: string; hint: string } | undefined {
   if (location === null || !URL.canParse(location, call.url)) return undefined
   const { origin, pathname } = new URL(location, call.url)
@@ -54,7 +54,7 @@ const lostCreate: LostResponse = {
   hint: 'run consentctl list before you create it again',
 }
 
-/** By path of the POST. */
+/** Hints by the path of a POST. */
 const lostResponses: Record<string, LostResponse> = {
   '/api/v1/consents': lostCreate,
   '/api/v1/consents/batch': lostCreate,
@@ -108,7 +108,7 @@ const exitByForeignStatus: Record<number, Exit> = {
   429: exit.temporary,
 }
 
-/** For codes that this version does not know. */
+/** Used for codes that this version does not know. */
 const exitByStatus: Record<number, Exit> = { ...exitByForeignStatus, 404: exit.notFound }
 
 function explainApi(error: ApiError): Explanation {
@@ -172,7 +172,7 @@ function whyRejected(call: Call): string | undefined {
 
 const importHint = 'consentctl keys create --name import --scope import,read'
 
-/** Keys have `notices` and `import` only on request. */
+/** Keys have the scopes `notices` and `import` only on request. */
 export function scopeHint(scopes: readonly Scope[] = []): string {
   const [first, second] = scopes
   if (first === 'import') return `create a key with ${importHint}`

@@ -4,11 +4,11 @@ const maxKinds = 20
 
 export interface Kind {
   readonly code: string
-  /** # replaces numbers, ids and quoted text; null beyond the maximum of kinds. */
+  /** # replaces numbers, ids and quoted text; null beyond the maximum number of kinds. */
   readonly message: string | null
 }
 
-/** Classifies errors in bounded memory, without `subject`. */
+/** Classifies errors in bounded memory, ignoring `subject`. */
 export function openKinds(): (error: unknown, subject?: string) => Kind {
   const known = new Set<string>()
   return (error, subject = '') => {

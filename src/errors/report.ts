@@ -75,7 +75,7 @@ function masked(text: string): string {
   return text.replace(/\bs[kt]-[^\s"'`<>,;]{8,}/g, maskKey)
 }
 
-/** Without messages, which may quote a response or a file. */
+/** Omits messages, which may quote a response or a file. */
 function stackLines(error: unknown, depth = 0): string[] {
   if (!(error instanceof Error) || depth > 5) return []
   const { name, stack = '', cause } = error

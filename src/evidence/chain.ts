@@ -1,14 +1,14 @@
 import { idOf, Preimage, pooledBytes, sha256 } from './bytes.ts'
 import { canonical } from './canonical.ts'
 
-/** Of a record after an event. */
+/** State of a record after an event. */
 export interface State {
   readonly accepted: boolean
   readonly preferences: Readonly<Record<string, unknown>>
   readonly policy_version: number
 }
 
-/** Never updated. */
+/** Fields that are never updated. */
 export interface Identity {
   readonly site_id: string
   readonly consent_id: string | null
@@ -19,7 +19,7 @@ export interface Identity {
   readonly ip_network: string | null
   /** BCP 47 language of the notice shown, as reported by the sender. */
   readonly notice_locale?: string | null
-  /** Version of the account's entry that published the notice; null without one. */
+  /** Version of the account's entry that published the notice; null if there is none. */
   readonly notice_entry?: number | null
   /** As reported by the importer: the system, the record's id there, and a proof there. */
   readonly origin_system?: string | null
@@ -29,7 +29,7 @@ export interface Identity {
 
 /** Mostly as reported by the sender. The entry's hash covers them, so they stay verifiable after a purge. */
 export interface Facts {
-  /** Of an imported entry's source file, in lower-case hexadecimal. */
+  /** SHA-256 of an imported entry's source file, in lower-case hexadecimal. */
   readonly file_sha256?: string
   /** Time of the answer, as reported by the importer; UTC with milliseconds. */
   readonly given_at?: string
@@ -87,7 +87,7 @@ export interface Event {
   readonly facts?: Facts | undefined
   /** Only in the first entry and in a purge, which removes most of the identity. */
   readonly recordHash?: Buffer
-  /** Of what a purge leaves of the previous entries; only in the purge's entry. */
+  /** Hash of what a purge leaves of the previous entries; only in the purge's entry. */
   readonly historyHash?: Buffer
 }
 
@@ -204,7 +204,7 @@ function addPrefixed(text: string): void {
   preimage.uint8(text.length).text(text)
 }
 
-/** As stored, possibly tampered with. */
+/** Values as stored, which may have been tampered with. */
 export interface ChainEntry extends State {
   readonly version: number
   readonly action: string
@@ -225,7 +225,7 @@ export function dropVerified(entry: ChainEntry): ChainEntry {
   return { ...entry, preferences: {}, isPayloadVerified: true }
 }
 
-/** The entry's hash after `previous`; an empty buffer if a value cannot be encoded. */
+/** Returns the entry's hash after `previous`; an empty buffer if a value cannot be encoded. */
 export function expectedHash(
   id: string,
   entry: ChainEntry,

@@ -81,7 +81,7 @@ function findInErasureReceipt(receipt: ErasureReceipt): string | null {
   return findInChain(receipt)
 }
 
-/** The result and the records must be what was found live and deleted. */
+/** The result and the records must match what was found live and deleted. */
 function fitsVerification({ result, records, verification }: ErasureReceipt): boolean {
   const { live, deleted, remaining } = verification
   const listed = new Set(remaining.map(({ id }) => id))
@@ -92,7 +92,7 @@ function fitsVerification({ result, records, verification }: ErasureReceipt): bo
 
 const Certificate = z.object({ account_id: z.string(), unverified: z.array(z.string()).default([]) })
 
-/** Without the signatures, as the keys of the service are not needed. */
+/** Ignores the signatures, because the service's keys are not needed. */
 function fitsCertificates(
   { account_id, unverified, certificates, purge }: ErasureReceipt,
   deleted: ReadonlySet<string>,

@@ -28,10 +28,10 @@ export function completeSize({ tree_size, previous_size }: Checkpoint): number {
   return (tree_size - previous_size) % entriesPerCheckpoint === 0 ? previous_size : tree_size
 }
 
-/** The checkpoints between which a log got an entry. */
+/** The checkpoints between which the log received an entry. */
 export interface Bracket {
   readonly after: Checkpoint
-  /** The last complete one before, or null. */
+  /** The last complete checkpoint before, or null. */
   readonly before: Checkpoint | null
 }
 

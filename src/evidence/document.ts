@@ -104,7 +104,7 @@ function requireFields(document: Claimed['document'], { schema }: DocumentKind):
   throw new NotValid(`is signed, but not as its type says (${issue?.path.join('.')}: ${issue?.message})`)
 }
 
-/** Beyond the fields. Returns a suffix for the detail. */
+/** Checks more than the fields. Returns a suffix for the detail. */
 async function requireContent(bytes: Buffer, document: Claimed['document'], sources: Sources): Promise<string> {
   const { type } = document
   if (type === 'checkpoint') return await requireGrowth(readCheckpoint(bytes.toString('latin1')), sources.newest)
@@ -140,7 +140,7 @@ function requireOrigin({ events, origin }: ConsentReceipt): string {
   return origin === null ? '' : `; ${origin.statement}`
 }
 
-/** Verifies place in the log and date. */
+/** Verifies the place in the log and the date. */
 async function requireInclusion(receipt: ConsentReceipt, { findKeys, newest }: Sources): Promise<string> {
   const { inclusion, chain_head, events } = receipt
   if (!inclusion) return '; its record was not in the log yet'
@@ -168,7 +168,7 @@ async function requireInclusion(receipt: ConsentReceipt, { findKeys, newest }: S
 
 interface Stamped {
   readonly checkpoint: string
-  /** Base64. */
+  /** In base64. */
   readonly timestamp: string | null
 }
 
@@ -202,7 +202,7 @@ async function requireGrowth(signed: SignedCheckpoint, newest: Sources['newest']
   return `; the log only grew since, to that of ${log.checkpoint.created_at}`
 }
 
-/** By editors, shells and mail. */
+/** Describes changes made by editors, shells and mail programs. */
 function describeDamage(bytes: Buffer): string | null {
   const start = bytes.subarray(0, 3).toString('hex')
   if (/^(fffe|feff)/.test(start)) return 'it was turned into UTF-16; the bytes must stay as they were signed'

@@ -12,7 +12,7 @@ import {
 } from './chain.ts'
 
 export interface Finding {
-  /** Null for the record. */
+  /** Null for the record itself. */
   readonly version: number | null
   readonly problem: Problem
   readonly detail: string
@@ -40,7 +40,7 @@ export function verifyHistory(record: ChainRecord, entries: readonly ChainEntry[
     if (expected.isRestored) findings.push(changed(entry, 'has personal data again that was purged'))
     const link = linkTo(record.id, previous, entry, expected)
     if (!link.isLinked || !link.isPayload) findings.push(changed(entry, describeChange(entry, link, expected)))
-    // If a hash was changed, the next entry follows the correct one.
+    // If a hash was changed, the next entry still follows the correct one.
     previous = { version: entry.version, hashes: [entry.hash, ...link.computed.slice(0, maxComputed)] }
   }
   if (record.identity && anchor) findings.push(...verifyIdentity(record, record.identity, anchor))
@@ -81,7 +81,7 @@ function expectPayload(
   return { isStripped: false, isRestored, payloadHash: isWithoutHash ? null : expectedPayloadHash(entry, hashes) }
 }
 
-/** Besides the stored one. */
+/** Maximum number of computed hashes besides the stored one. */
 const maxComputed = 2
 
 function verifyVersions(entries: readonly ChainEntry[]): Finding[] {
@@ -185,7 +185,7 @@ const followers: Readonly<Record<string, readonly string[]>> = {
   restored_despite_erasure: ['updated', 'deleted'],
 }
 
-/** Of a UUIDv7 (RFC 9562 section 5.7), since 1970. */
+/** Creation time of a UUIDv7 (RFC 9562 section 5.7), since 1970. */
 function millisecondOf(id: string): number {
   return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16)
 }
@@ -204,7 +204,7 @@ interface Link {
   readonly isLinked: boolean
   /** Null if the payload cannot be hashed. */
   readonly isPayload: boolean | null
-  /** From the payload; empty if `isLinked`. */
+  /** Hashes computed from the payload; empty if `isLinked`. */
   readonly computed: readonly Buffer[]
 }
 
@@ -247,7 +247,7 @@ export interface Verified {
   readonly detail: string | null
 }
 
-/** Of an API response. `id` in lower case. */
+/** Verifies an API response. `id` is in lower case. */
 export function verifyAudit(id: string, entries: readonly AuditEntry[]): Verified {
   if (entries.length === 0) return { result: 'unverifiable', detail: 'the history is empty' }
   if (entries.every(({ hash, payload_hash, version }) => !hash && !payload_hash && !version)) {

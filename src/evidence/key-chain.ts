@@ -24,10 +24,10 @@ export interface ChainKey extends TrustedKey {
 }
 
 export interface KeyChain {
-  /** Empty without a statement of the anchor. */
+  /** Empty if the anchor has no statement. */
   readonly keys: ReadonlyMap<string, ChainKey>
   readonly newest: string | null
-  /** Those that belong to the chain. */
+  /** Documents that belong to the chain. */
   readonly documents: readonly string[]
 }
 
@@ -68,7 +68,7 @@ export function readKeyChain(documents: readonly string[], anchor: string): KeyC
   }
 }
 
-/** The subjects of statements, in order, regardless of the signer. */
+/** Subjects of the statements, in order, regardless of the signer. */
 export function listIntroduced(documents: readonly string[]): string[] {
   return documents.flatMap(readStatement).map(({ fields }) => fields.kid)
 }
@@ -133,7 +133,7 @@ export interface PublishedKey {
   readonly revocation: string | null
 }
 
-/** By id. All must chain to the first one, unless none has a statement. */
+/** Keys by id. All must chain to the first one, unless none has a statement. */
 export function trustKeys(keys: readonly PublishedKey[]): Map<string, TrustedKey> {
   const ids = keys.map(({ publicKey }) => keyIdOf(publicKey))
   const [anchor = ''] = ids
@@ -163,7 +163,7 @@ export function readKeySet(text: string): Map<string, TrustedKey> {
     const bytes = Buffer.from(String(x), 'base64url')
     const isCanonical = bytes.length === 32 && bytes.toString('base64url') === x
     const key = isCanonical ? publicKeyOf(bytes) : null
-    // Id, PEM and bytes must be of one key.
+    // Id, PEM and bytes must belong to the same key.
     const isSame = key && [undefined, keyIdOf(key)].includes(kid as string)
     if (!isSame || ![undefined, publicPem(key)].includes(pem as string))
       throw new SyntaxError('has a key whose key_id or PEM does not match it')
@@ -181,7 +181,7 @@ interface Statement {
   readonly isSignedBy: (key: KeyObject) => boolean
 }
 
-/** None unless `proof` is good. The previous key's signature is not verified. */
+/** Returns an empty list unless `proof` is valid. The previous key's signature is not verified. */
 function readStatement(text: string): Statement[] {
   const signed = tryRead(text, SigningKeyStatement)
   if (!signed) return []
@@ -196,7 +196,7 @@ interface Revocation extends NonNullable<ChainKey['revocation']> {
   readonly keyId: string
 }
 
-/** None unless a later key signed it. */
+/** Returns an empty list unless a later key signed it. */
 function readRevocation(text: string, line: readonly Statement[]): Revocation[] {
   const signed = tryRead(text, KeyRevocation)
   if (!signed) return []
@@ -210,7 +210,7 @@ function readRevocation(text: string, line: readonly Statement[]): Revocation[] 
   return [{ keyId: kid, at, isCompromised: reason === 'compromised', text }]
 }
 
-/** A compromise first, then the earlier one. */
+/** Sorts a compromise first, then the earlier one. */
 function worst(revocations: readonly Revocation[], keyId: string): Revocation | null {
   const own = revocations.filter(revocation => revocation.keyId === keyId)
   const order = own.toSorted(

@@ -8,7 +8,7 @@ export function newSigningKey(): KeyObject {
   return generateKeyPairSync('ed25519').privateKey
 }
 
-/** From a 32-byte seed (RFC 8032 section 5.1.5). */
+/** Derives the key from a 32-byte seed (RFC 8032 section 5.1.5). */
 export function signingKeyOf(seed: Buffer): KeyObject {
   return createPrivateKey({ key: Buffer.concat([pkcs8, seed]), format: 'der', type: 'pkcs8' })
 }
@@ -30,7 +30,7 @@ export function publicKeyOf(bytes: Buffer): KeyObject {
   })
 }
 
-/** 32 bytes, also for a private key. */
+/** Returns 32 bytes, also for a private key. */
 export function publicBytes(key: KeyObject): Buffer {
   const { x } = publicOf(key).export({ format: 'jwk' })
   return Buffer.from(String(x), 'base64url')

@@ -31,7 +31,7 @@ import { NotValid, notValid, type Verdict } from './verdict.ts'
 interface PackSources extends Sources {
   /** The digests of the files, if they are known. */
   readonly hashed: EvidencePack['files']
-  /** Between checks; may throw, to stop. */
+  /** Called between checks; may throw to stop. */
   readonly pause: () => Promise<unknown>
 }
 
@@ -65,7 +65,7 @@ export async function verifyPack(
     rows.push({ file: listFile, ...list, detail })
     const pack = readPack(files)
     const verdicts = new Map<string, Verdict>()
-    // The others are compared with checkpoint.json, so the log only has to extend that one.
+    // The other documents are compared with checkpoint.json, so the log only has to extend that one.
     const signed = [...pack.checkpoints.map(({ file }) => file), ...(pack.receipt ? ['receipt.json'] : [])]
     for (const file of ['checkpoint.json', ...signed]) {
       const sources = file === 'checkpoint.json' ? { findKeys, newest } : { findKeys, findPresent }
@@ -116,7 +116,7 @@ function refusal(error: unknown, type: string | null = null): PackVerdict {
   return { file: error.file, ...notValid(`it ${error.message}`, type) }
 }
 
-/** Files that require another one. */
+/** Files that require another file. */
 const dependent: readonly (readonly [name: RegExp, other: string])[] = [
   [/^(checkpoints\/\d+)\.(consistency\.json|tsr)$/, '$1.json'],
   [/^(administration\/\d+)\.inclusion\.json$/, '$1.json'],
@@ -148,7 +148,7 @@ interface PackCheck {
   check(): string
 }
 
-/** All except signed documents. */
+/** All files except signed documents. */
 function packChecks(pack: Pack, listed: EvidencePack): PackCheck[] {
   const { notice, receipt, checkpoint } = pack
   return [
@@ -215,7 +215,7 @@ function checkHistory(pack: Pack, id: string): string {
   return `${history.length} ${history.length === 1 ? 'entry' : 'entries'}, each with the hash of the one before; ${endOf(pack)}`
 }
 
-/** An earlier entry has an inclusion proof too, so none shows the end. */
+/** An earlier entry has an inclusion proof too, so a proof does not show the end. */
 function endOf({ history, receipt }: Pack): string {
   const action = history.at(-1)?.action
   if (receipt) {
@@ -332,7 +332,7 @@ function requireSameOrigin({ record, history }: Pack, { origin, events }: NonNul
   need(file, canonical(told) === canonical(facts), 'has other times of answers or signals than history.json')
 }
 
-/** True for the end of the last answer to the service itself. */
+/** True for the end of the last answer given to the service itself. */
 function isEnd(
   { expires_at, privacy_notice: notice }: NonNullable<Pack['receipt']>,
   history: Pack['history'],
@@ -387,7 +387,7 @@ function listPlaces({ history, first, between, last }: Pack): Place[] {
   ]
 }
 
-/** An entry's hash covers those back to `after`, which is proved: the log had them then, too. */
+/** An entry's hash covers those back to `after`, which is proved, so the log had them then too. */
 function checkPlace(pack: Pack, { file, version, proof }: Place, after: number): string {
   const { history, checkpoint, files } = pack
   const entry = history[version - 1]

@@ -17,7 +17,7 @@ export const listFile = 'pack.json'
 const listed =
   /^(README\.txt|consent-keys\.json|keys\/[\w-]{43}\.pem|record\.json|history\.json|receipt\.json|(checkpoint|record(-first|-\d+)?\.inclusion|notice(\.inclusion)?)\.json|checkpoints\/\d+(\.consistency\.json|\.json|\.tsr)|notice\/[A-Za-z\d-]+\.(txt|md|html\.txt|pdf)|administration\/\d+(\.inclusion)?\.json|checkpoint\.tsr)$/
 
-/** But `pack.json`. */
+/** All files except `pack.json`. */
 export function isPackFile(name: string): boolean {
   return listed.test(name)
 }
@@ -26,7 +26,7 @@ const administrationEntry = /^administration\/(\d+)\.json$/
 const earlierCheckpoint = /^checkpoints\/(\d+)\.json$/
 const betweenProof = /^record-(\d+)\.inclusion\.json$/
 
-/** By the number in each. */
+/** Lists file names by the number in them. */
 function listNames(files: PackFiles, pattern: RegExp): string[] {
   const numberOf = (name: string) => Number(pattern.exec(name)?.[1])
   return [...files.keys()].filter(name => pattern.test(name)).sort((one, other) => numberOf(one) - numberOf(other))
@@ -36,12 +36,12 @@ export function proofOf(file: string): string {
   return file.replace(/json$/, 'inclusion.json')
 }
 
-/** Of an earlier checkpoint with the pack's. */
+/** Returns the name of the proof from an earlier checkpoint to the pack's. */
 export function consistencyOf(file: string): string {
   return file.replace(/json$/, 'consistency.json')
 }
 
-/** A second extension for HTML: a browser would run an operator's upload. */
+/** HTML gets a second extension, because a browser would run an operator's upload. */
 const extensions: Readonly<Record<string, string>> = {
   'text/plain': 'txt',
   'text/markdown': 'md',
@@ -90,7 +90,7 @@ export interface ProvedEntry {
 export interface EarlierCheckpoint {
   readonly file: string
   readonly checkpoint: Checkpoint
-  /** To the pack's checkpoint. */
+  /** Proof to the pack's checkpoint. */
   readonly proof: ConsistencyProof
 }
 
@@ -101,16 +101,16 @@ export interface Pack {
   readonly record: Consent
   readonly history: readonly [AuditEntry, ...AuditEntry[]]
   readonly ipNetwork: string | null
-  /** Of the notice's publication; null without one. */
+  /** Entry of the notice's publication; null if there is none. */
   readonly noticeEntry: number | null
   /** Null if unsigned. */
   readonly receipt: ConsentReceipt | null
   readonly checkpoint: Checkpoint
   readonly first: InclusionProof
   readonly last: InclusionProof
-  /** Of other entries of the history. */
+  /** Proofs of other entries of the history. */
   readonly between: readonly InclusionProof[]
-  /** Smallest first. */
+  /** Sorted by size, smallest first. */
   readonly checkpoints: readonly EarlierCheckpoint[]
   readonly notice: (ProvedEntry & { readonly manifest: NoticeManifest }) | null
   /** Oldest first. */
@@ -140,7 +140,7 @@ export function readPack(files: PackFiles): Pack {
   }
 }
 
-/** The API may write '' for null, a pack may not. */
+/** The API may write '' for null; a pack may not. */
 const RecordFile = Consent.extend({ deleted_at: Instant.nullish().transform(time => time ?? null) })
 
 const KeySet = z.object({ keys: z.array(z.looseObject({})) })
@@ -154,7 +154,7 @@ function readKeys(files: PackFiles): Pack['keys'] {
   return keys.data
 }
 
-/** Only the type and version of its fields. */
+/** Checks only the type and version of its fields. */
 function readReceipt(files: PackFiles): ConsentReceipt {
   const { document } = attempt('receipt.json', () => readSigned(requireFile(files, 'receipt.json')))
   if (document.type !== 'consent_receipt') throw new NotValid('is not a consent receipt', 'receipt.json')
@@ -225,7 +225,7 @@ export function requireFile(files: PackFiles, file: string): Buffer {
   return bytes
 }
 
-/** For `pack.json`, without itself. */
+/** List for `pack.json`, excluding itself. */
 export function listFiles(files: PackFiles): EvidencePack['files'] {
   return [...files]
     .filter(([name]) => name !== listFile)

@@ -69,12 +69,12 @@ class Walk {
     return this.#last === 0
   }
 
-  /** Past levels on which the node is a right child. */
+  /** Skips levels on which the node is a right child. */
   skipRight(): void {
     while (this.#node % 2 === 1) this.#ascend()
   }
 
-  /** Past the proof's next node; true if that is on the left. */
+  /** Moves past the proof's next node; returns true if that is on the left. */
   passesLeft(): boolean {
     const isLeft = this.#node % 2 === 1 || this.#node === this.#last
     if (isLeft) while (this.#node % 2 === 0 && this.#node !== 0) this.#ascend() // the last node has no sibling
@@ -88,7 +88,7 @@ class Walk {
   }
 }
 
-/** Of hexadecimal hashes. */
+/** Decodes hexadecimal hashes. */
 export function toBytes(path: readonly string[] = []): Buffer[] {
   return path.map(node => Buffer.from(node, 'hex'))
 }

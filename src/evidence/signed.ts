@@ -61,7 +61,7 @@ export interface SignedCheckpoint extends Pick<Claimed, 'isSignedBy'> {
   readonly text: string
 }
 
-/** Without verifying. @throws SyntaxError */
+/** Reads without verifying. @throws SyntaxError */
 export function readCheckpoint(text: string): SignedCheckpoint {
   const { document, isSignedBy } = readSigned(Buffer.from(text))
   const parsed = Checkpoint.safeParse(document)
@@ -73,7 +73,7 @@ export function toSide({ tree_size: size, root_hash }: Pick<Checkpoint, 'tree_si
   return { size, root: Buffer.from(root_hash, 'hex') }
 }
 
-/** After each signature's line. */
+/** Splits after each signature line. */
 export function splitDocuments(text: string): string[] {
   return text.split(/(?<=\n"signature":"[^"\n]*"\}\n)/).filter(document => document !== '')
 }

@@ -3,7 +3,7 @@
 import { createHash, type KeyObject } from 'node:crypto'
 import { publicBytes } from './keys.ts'
 
-/** Ed25519. */
+/** Algorithm byte of Ed25519. */
 const signatureType = Buffer.of(1)
 
 export function noteText(origin: string, { size, root }: { readonly size: number; readonly root: Buffer }): string {
@@ -15,7 +15,7 @@ export function signedNote(text: string, name: string, key: KeyObject, signature
   return `${text}\n— ${name} ${Buffer.concat([noteKeyId(name, key), signature]).toString('base64')}\n`
 }
 
-/** A public key as verifiers of notes read it. */
+/** A public key in the format of note verifiers. */
 export function verifierKey(name: string, key: KeyObject): string {
   const bytes = Buffer.concat([signatureType, publicBytes(key)])
   return `${name}+${noteKeyId(name, key).toString('hex')}+${bytes.toString('base64')}`

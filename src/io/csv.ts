@@ -17,9 +17,9 @@ export interface Table {
 }
 
 interface Dialect {
-  /** Default: the one with the most known names, then the most columns. */
+  /** Default: the delimiter that yields the most known names, then the most columns. */
   readonly delimiter?: Delimiter | undefined
-  /** The header of a file without one. */
+  /** Header for a file without one. */
   readonly columns?: readonly string[] | undefined
   readonly isKnown: (name: string) => boolean
   /** Removes the `'` that `list` adds before formulas. */
@@ -65,7 +65,10 @@ export function findColumn(header: readonly string[], column: string, where = 't
 
 export function missingColumn(header: readonly string[], column: string, where = 'the header'): CliError {
   const names = header.filter(name => name.trim() !== '')
-  return usageError(`${where} has no column "${column}", which the map names`, `it has ${names.join(', ')}`)
+  return usageError(
+    `${where} does not have the column "${column}", which the map requires`,
+    `it has ${names.join(', ')}`,
+  )
 }
 
 /** `isTorn`: quotation marks may have joined several rows. */
@@ -114,7 +117,7 @@ async function openTable(headerLine: Line | null, dialect: Dialect): Promise<Tab
         throw new NoRow(line, quoteProblem(code), code === 'CSV_QUOTE_NOT_CLOSED')
       }
     }
-    /** Starting the parser takes longer than a line. Null if a line is invalid; `parseOne` finds which. */
+    /** Starting the parser takes longer than parsing a line. Null if a line is invalid; `parseOne` finds which. */
     const parseAll = (lines: readonly Line[]): readonly (readonly string[])[] | null => {
       try {
         const texts = lines.map(line => decode(line.bytes, ''))

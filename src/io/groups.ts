@@ -1,13 +1,13 @@
-/** One item may exceed the maximum. */
+/** A single item may exceed the maximum. */
 interface GroupSize {
   readonly items: number
   readonly bytes: number
 }
 
-/** From a group's first item until it is yielded. */
+/** Time from a group's first item until it is yielded. */
 const maxWaitMs = 50
 
-/** In order; an error comes after the items before it. */
+/** Yields in order; an error comes after the items before it. */
 export async function* inGroups<Item>(
   source: AsyncIterable<readonly Item[]>,
   bytesOf: (item: Item) => number,

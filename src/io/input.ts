@@ -4,7 +4,7 @@ import type { FileHandle } from 'node:fs/promises'
 import { CliError, dataError, exit, usageError } from '../errors/errors.ts'
 import type { Io } from './io.ts'
 
-/** Bytes. */
+/** In bytes. */
 export const longestLine = 1024 * 1024
 
 export interface Line {
@@ -15,7 +15,7 @@ export interface Line {
   readonly end: number
 }
 
-/** Includes the terminator. */
+/** Including the terminator. */
 export function rawOf({ bytes, end }: Line): Uint8Array {
   return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length + end)
 }
@@ -71,9 +71,9 @@ export async function* splitTogether(
 }
 
 interface Scan {
-  /** After the last terminator. */
+  /** Position after the last terminator. */
   position: number
-  /** Several in a quoted line. */
+  /** Number of terminators, several in a quoted line. */
   terminators: number
   isOpen: boolean
 }
@@ -95,7 +95,7 @@ function hasOddQuotes(bytes: Buffer): boolean {
   return isOdd
 }
 
-/** Up to 1 MiB of UTF-8; `-` is stdin. */
+/** Reads up to 1 MiB of UTF-8; `-` is stdin. */
 export async function readText(io: Io, source: string): Promise<string> {
   return decode(await readBytes(io, source, 1), nameOf(source))
 }

@@ -24,10 +24,10 @@ type Stream = NodeJS.WritableStream & Partial<Pick<WriteStream, 'isTTY' | 'colum
 interface Sink {
   readonly stream: Stream
   readonly isTerminal: boolean
-  /** Of the terminal, else COLUMNS, else 80. */
+  /** Width of the terminal, else COLUMNS, else 80. */
   readonly columns: number
   readonly color: boolean
-  /** Closed by its reader. */
+  /** True if the reader closed it. */
   readonly closed: boolean
   write(content: string | Uint8Array): Promise<void>
 }

@@ -8,7 +8,7 @@ export function canPrompt({ stdin, err }: Io): boolean {
   return stdin.isTTY === true && err.isTerminal
 }
 
-/** Ended inputs: a prompt would wait forever. */
+/** Inputs that have ended, on which a prompt would wait forever. */
 const ended = new WeakSet<object>()
 
 /** Prompts on stderr. @throws CliError at Ctrl-C or the end of input */
@@ -21,7 +21,7 @@ export async function prompt(io: Io, question: string, interruption: AbortSignal
   return await Promise.race([answer, interrupted]).finally(() => lines.close())
 }
 
-/** Without echo. */
+/** Does not echo the input. */
 export async function promptHidden(io: Io, question: string): Promise<string> {
   const output = new Writable({ write: (_chunk, _encoding, done) => done() })
   // Sets raw mode before the question, so that early input is not echoed.
@@ -39,7 +39,7 @@ export async function promptHidden(io: Io, question: string): Promise<string> {
 
 async function ask({ stdin }: Io, lines: Interface, question: string, endLine: () => Promise<void>): Promise<string> {
   if (ended.has(stdin)) throw declinedError()
-  // A terminal that gets Ctrl-D before raw mode passes it on as NUL.
+  // A terminal that receives Ctrl-D before raw mode passes it on as NUL.
   const onKey = (_: unknown, { sequence }: Key) => void (sequence === '\0' && lines.close())
   let onClose = () => {}
   const declined = new Promise<never>((_, reject) => {
@@ -61,7 +61,7 @@ async function ask({ stdin }: Io, lines: Interface, question: string, endLine: (
   }
 }
 
-/** Exit 9. */
+/** The error with exit code 9. */
 export function declinedError(said = 'declined'): CliError {
   return new CliError('declined', exit.declined, `${said}; nothing was done`)
 }

@@ -87,7 +87,7 @@ export function jobsOf<Header extends JobHeader, Entry>(kind: JobKind<Header>): 
     return { path: join(kind.folder, name), number, ifDamaged: kind.hints.damaged }
   }
   const inputOf = (job: string) => ({ path: join(kind.folder, `${job}.input`), number: 0 })
-  /** @throws CliError busy if the job is gone */
+  /** @throws CliError busy if the job no longer exists */
   const filesOf = async (job: string): Promise<RunFile[]> => {
     const numbers = (await stored(kind.folder)).flatMap(file => (file.job === job ? (file.number ?? []) : []))
     if (!numbers.includes(1)) throw busy()
@@ -232,7 +232,7 @@ async function move(from: string, to: string): Promise<void> {
   await rename(from, to)
 }
 
-/** The job is gone when its first file is. */
+/** The job is gone when its first file is gone. */
 async function remove(files: readonly Pick<RunFile, 'path' | 'number'>[], folder: string): Promise<void> {
   for (const { path, number } of files) {
     await rm(path, { force: true })
@@ -284,7 +284,7 @@ interface Stored {
   readonly name: string
   /** Undefined for a draft. */
   readonly job?: string | undefined
-  /** Of a run; undefined for an input. */
+  /** Number of a run; undefined for an input. */
   readonly number?: number | undefined
 }
 

@@ -62,7 +62,7 @@ export async function statusFromPs(pid: number): Promise<Status | null> {
 const suffix = '.work'
 const ownerFile = 'owner.json'
 
-/** Of another machine or without an owner, since the last change. */
+/** Time since the last change, for a file of another machine or without an owner. */
 const abandonedMs = 600_000
 
 /**

@@ -28,10 +28,10 @@ export function encode(entry: unknown): string {
   return json
 }
 
-/** Leaves room for three bytes a character. */
+/** Leaves room for three bytes per character. */
 const maxCharacters = longestLine / 3 - 10
 
-/** Joins encoded entries to as few lines as can be read again. */
+/** Joins encoded entries into as few lines as can be read again. */
 export function* toLines(entries: readonly string[]): Generator<string> {
   let line = ''
   for (const json of entries) {

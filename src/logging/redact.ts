@@ -47,7 +47,7 @@ function redact(value: unknown, isWord = false): unknown {
   )
 }
 
-/** Without personal filters and non-UUID ids. */
+/** Omits personal filters and ids that are not UUIDs. */
 export function redactUrl(url: string, path: string): string {
   const { pathname, searchParams } = new URL(url)
   const ids = pathname.split('/').slice(-path.split('/').length)

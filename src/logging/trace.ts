@@ -10,7 +10,7 @@ import { redactBody, redactHeader, redactUrl } from './redact.ts'
 
 const clockToleranceSeconds = 60
 
-/** Without secrets and personal data; `isDebug` adds headers and bodies. */
+/** Logs no secrets or personal data; `isDebug` adds headers and bodies. */
 export function openTrace(connection: Connection, settings: Settings, io: Io, isDebug: boolean): Trace {
   const { key } = connection
   const masked = (text: string) => (key ? text.replaceAll(key.value, maskKey(key.value)) : text)
@@ -67,7 +67,7 @@ function requestIdAndClock({ head, headers }: Received): string {
   return `${requestId === null ? '' : `, request ${redactHeader('x-request-id', requestId, maskKey)}`}${clock}`
 }
 
-/** Without the text, which may hold personal data. */
+/** Omits the text, which may contain personal data. */
 function reasonFor(error: CallError): string {
   if (error instanceof ApiError) return `${error.status} ${/^\w{1,40}$/.test(error.code) ? error.code : ''}`
   return error instanceof ContractError ? `${error.status}, not a response of this service` : error.code

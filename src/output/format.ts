@@ -5,16 +5,16 @@ export type Cell = string | number | boolean | null | object
 export interface Column<Row> {
   readonly name: string
   value(row: Row): Cell
-  /** For tables. */
+  /** Text for tables. */
   readonly title?: string
   /** Replaces the value in tables. */
   text?(row: Row): string
   tone?(row: Row): Tone | undefined
   /** Replaces `text` in narrow tables. */
   brief?(row: Row): string
-  /** In cells, because later rows may be wider. */
+  /** Minimum width in cells, because later rows may be wider. */
   readonly minWidth?: number
-  /** Never cut, because people copy it. */
+  /** Never truncated, because people copy it. */
   readonly whole?: boolean
   /** Replaces the value in CSV, where an import reads it. */
   source?(row: Row): Cell
@@ -22,24 +22,24 @@ export interface Column<Row> {
   readonly parts?: {
     readonly prefix: string
     of(row: Row): Readonly<Record<string, unknown>> | null | undefined
-    /** In details, each key has a line. */
+    /** Shows each key on a line of its own in details. */
     readonly isSpread?: boolean
   }
   /** In TSV and CSV only on request, because scripts count columns. */
   readonly onRequest?: boolean
-  /** In details only on request. */
+  /** Shown in details only on request. */
   readonly aside?: boolean
   /** Shown only once: column selection must include it. */
   readonly once?: boolean
   /** True for credentials; implied by `once`. */
   readonly secret?: boolean
-  /** Lowest first; the highest are left out first. Without a rank: only with `wide`. */
+  /** The lowest rank is shown first; the highest are omitted first. Without a rank: only with `wide`. */
   readonly rank?: number
 }
 
 /** Scripts rely on the order of the columns. */
 export interface View<Row> {
-  /** Lines wrap rather than leave out a ranked column. */
+  /** Wraps lines rather than omit a ranked column. */
   readonly keepsAll?: true
   readonly columns: readonly Column<Row>[]
   id(row: Row): string
@@ -62,11 +62,11 @@ export interface RenderOptions {
   readonly columns: number
   readonly color: boolean
   readonly header: boolean
-  /** Typed formats show only chosen columns. */
+  /** Typed formats show only the selected columns. */
   readonly chosen?: boolean
-  /** Nothing is cut, wrapped or left out of tables. */
+  /** Truncates, wraps and omits nothing in tables. */
   readonly uncut?: boolean
-  /** Tables have every column, uncut. */
+  /** Shows every column in full in tables. */
   readonly wide?: boolean
   readonly unguarded?: boolean
   readonly isTerminal?: boolean

@@ -45,7 +45,7 @@ function escapedJson(text: string): string {
   return escapeUnsafe(text, point => (point === '\n' ? point : escaped(point)))
 }
 
-/** JSON, but with one escape beyond U+FFFF. */
+/** JSON, but with a single `\U` escape for each unsafe code point beyond U+FFFF. */
 export function yamlText(text: string): string {
   const quoted = JSON.stringify(text)
   if (plainAscii.test(quoted)) return quoted

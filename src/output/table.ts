@@ -6,7 +6,7 @@ import { visible } from './safe.ts'
 
 const gap = '  '
 
-/** Narrower columns are left out instead of cut. */
+/** Narrower columns are omitted instead of truncated. */
 const minWidth = 20
 
 /**
@@ -83,7 +83,7 @@ function lineOf<Row>(
   return line
 }
 
-/** Chosen columns in their order, else by rank: all (`wide`) or those with a rank and a value. */
+/** Selected columns in their order, else by rank: all (`wide`) or those with a rank and a value. */
 function candidates<Row>(
   { columns }: View<Row>,
   { chosen, wide }: RenderOptions,

@@ -12,7 +12,7 @@ export const yaml: Format = (view, options) => {
   return rowsOnly(rows => rows.map(row => block(shown(row) as object)).join(''))
 }
 
-/** Keys that every reader takes for a string. */
+/** Keys that every reader parses as a string. */
 const bareKey = /^(?!(?:y|n|yes|no|on|off|true|false|null|nan|inf)$)[a-z][a-z_]*$/
 
 function flow(value: unknown): string {

@@ -7,7 +7,7 @@ import { unreadable } from '../io/input.ts'
 import { syncFolder } from '../io/new-file.ts'
 
 export interface Kept {
-  /** Null if there is no file. */
+  /** Null if the file does not exist. */
   readonly text: string | null
   readonly checkpoints: readonly SignedCheckpoint[]
 }

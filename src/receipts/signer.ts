@@ -20,13 +20,13 @@ export interface Operator {
   readonly host: string
 }
 
-/** Null if not known. */
+/** Null if unknown. */
 export interface Identity {
   readonly account_id: string | null
   readonly api_key_id: string | null
 }
 
-/** `scopes`: null for a user, or if not known. */
+/** `scopes`: null for a user, or if unknown. */
 export interface IdentifiedKey extends Identity {
   readonly scopes: readonly string[] | null
 }
@@ -65,7 +65,7 @@ export async function identify(api: Client, onResponse?: (response: ResponseInfo
 }
 
 /**
- * Fails as the request would, but before the user confirms.
+ * Fails like the request would, but before the user confirms.
  * @throws CliError `forbidden` (exit 4)
  */
 export function requireScope({ settings }: Context, { scopes }: IdentifiedKey, scope: Scope): void {
@@ -116,7 +116,7 @@ export async function openReceiptKey(store: ReceiptStore): Promise<ReceiptKey> {
   const { keyFile } = store
   await explainIo(`${keyFile} cannot be written`, async () => {
     await makeFolder(dirname(keyFile))
-    // Of two processes, both read the winner's key.
+    // If two processes create it, both read the first one's key.
     await createFile(keyFile, partOf(keyFile), privatePem(newSigningKey()))
   })
   const made = await findReceiptKey(store)
@@ -139,7 +139,7 @@ export async function findReceiptKey(store: ReceiptStore): Promise<ReceiptKey | 
   }
 }
 
-/** None before the first signature. */
+/** Null before the first signature. */
 export async function ownKeys(store: ReceiptStore): Promise<readonly KeyObject[]> {
   const own = await findReceiptKey(store)
   return own ? [createPublicKey(own.key)] : []

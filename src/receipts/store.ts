@@ -143,7 +143,7 @@ export async function requireAppendable(store: ReceiptStore): Promise<void> {
   })
 }
 
-/** Of the newest receipt. */
+/** Number and digest of the newest receipt. */
 const ChainHead = z.strictObject({ number: z.int().min(1), sha256: z.string().regex(/^[\da-f]{64}$/) })
 export type ChainHead = z.output<typeof ChainHead>
 

@@ -168,7 +168,7 @@ describe.skipIf(!canRun).each(bannerNames)('a page with the banner %s and its sn
   })
   afterEach(forgetVisitor)
 
-  describe.each(conditions)('%s', (_, first, second, third, gpc) => {
+  describe.each(conditions)('connection: %s', (_, first, second, third, gpc) => {
     beforeEach(() => {
       proxy.gpc = gpc
     })
@@ -244,7 +244,7 @@ describe.skipIf(!canRun).each(bannerNames)(
     )
     afterEach(forgetVisitor)
 
-    it.each(chosen)('%s', async (_, situation) => {
+    it.each(chosen)('matches the choice: %s', async (_, situation) => {
       await newRecords()
       const bare = await visit(banner, `/${name}?bare`, situation)
       await forgetVisitor()

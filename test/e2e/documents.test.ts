@@ -91,7 +91,7 @@ function stable(text: string): string {
     .replace(/ +$/gm, '')
 }
 
-describe.skipIf(!hasTerminal).each(['README.md', 'src/commands/README.md'])('%s', name => {
+describe.skipIf(!hasTerminal).each(['README.md', 'src/commands/README.md'])('commands in %s', name => {
   const file = fileURLToPath(new URL(`../../${name}`, import.meta.url))
   const text = readFileSync(file, 'utf8')
 

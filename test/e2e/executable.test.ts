@@ -98,7 +98,7 @@ describe.skipIf(process.env['CONSENTCTL_TEST_BINARY'])('executable › compile c
     ['is cut off', (content: Buffer) => content.subarray(0, 9000)],
     ['is empty', () => Buffer.alloc(0)],
     ['is of another build', (content: Buffer) => content.fill('0', 0, 40)],
-  ])('when it %s, is replaced', async (_name, spoil) => {
+  ])('is replaced when it %s', async (_name, spoil) => {
     const { first, get, file } = await kept()
     const spoilt = spoil(readFileSync(file))
     writeFileSync(file, spoilt)
@@ -113,14 +113,14 @@ describe.skipIf(process.env['CONSENTCTL_TEST_BINARY'])('executable › compile c
     expect(statSync(join(XDG_CACHE_HOME, cache)).size / 2).toBeLessThan(640_000)
   })
 
-  it('when other users can write to it, is replaced instead of used', async () => {
+  it('is replaced instead of used when other users can write to it', async () => {
     const { first, get, file } = await kept()
     chmodSync(file, 0o666)
     expect(await get()).toEqual(first)
     expect(statSync(file).mode & 0o077).toBe(0)
   })
 
-  it('when it cannot be written, is skipped without an error', async () => {
+  it('is skipped without an error when it cannot be written', async () => {
     const file = join(folder.path, 'file')
     writeFileSync(file, '')
     instance.use(answers('get', byId, consent()))
@@ -128,7 +128,7 @@ describe.skipIf(process.env['CONSENTCTL_TEST_BINARY'])('executable › compile c
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   })
 
-  it('when the user has no home folder or has disabled it, is not written', async () => {
+  it('is not written when the user has no home folder or has disabled it', async () => {
     const [home, caches] = [join(folder.path, 'nowhere'), join(folder.path, 'unwanted')]
     instance.use(answers('get', byId, consent()))
     await runBinary(['get', 'a1'], { env: { ...env(), XDG_CACHE_HOME: undefined, HOME: home } })

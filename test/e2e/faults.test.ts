@@ -45,7 +45,7 @@ describe.skipIf(!canBreakDatabase)('service › responds to every request in tim
   })
 
   it.each(isLongRun ? [shiftMs, -shiftMs] : [shiftMs])(
-    "when the node's clock is %i ms ahead, is read-only until the clock is corrected",
+    "when the node's clock is %i ms ahead, the node is read-only until the clock is corrected",
     async ahead => {
       const metricsPort = await freePort()
       const preload = fileURLToPath(new URL('../support/shifted-clock.mjs', import.meta.url))

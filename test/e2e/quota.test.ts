@@ -64,30 +64,27 @@ describe.skipIf(!inject('clusterUrl'))('the quota of an account on three nodes',
     await sql?.end({ timeout: 1 })
   })
 
-  it.each(cells)(
-    'when it is $limit and the load is $load times as high, is granted exactly; end of a node: $end',
-    async cell => {
-      let month: number
-      let result: Result
-      do {
-        month = new Date().getUTCMonth()
-        result = await run(cell)
-      } while (month !== new Date().getUTCMonth()) // the limit began anew meanwhile
-      const { offered, admitted, refused, errors, lost, stored } = result
-      const due = Math.min(cell.limit, offered)
-      print([cell.limit, cell.load, cell.end, offered, admitted, refused, errors, lost, stored, due - admitted])
+  it.each(cells)('is granted exactly: limit $limit, load $load times as high, end of a node: $end', async cell => {
+    let month: number
+    let result: Result
+    do {
+      month = new Date().getUTCMonth()
+      result = await run(cell)
+    } while (month !== new Date().getUTCMonth()) // the limit began anew meanwhile
+    const { offered, admitted, refused, errors, lost, stored } = result
+    const due = Math.min(cell.limit, offered)
+    print([cell.limit, cell.load, cell.end, offered, admitted, refused, errors, lost, stored, due - admitted])
 
-      expect(errors).toBe(0)
-      expect(admitted).toBeLessThanOrEqual(stored)
-      expect(stored).toBeLessThanOrEqual(cell.limit)
-      if (cell.end === 'SIGKILL') {
-        const lease = Math.min(maxLeaseUnits, Math.max(1, cell.limit / share))
-        expect(admitted + lost).toBeGreaterThanOrEqual(due - lease)
-      } else {
-        expect([admitted, lost]).toEqual([due, 0])
-      }
-    },
-  )
+    expect(errors).toBe(0)
+    expect(admitted).toBeLessThanOrEqual(stored)
+    expect(stored).toBeLessThanOrEqual(cell.limit)
+    if (cell.end === 'SIGKILL') {
+      const lease = Math.min(maxLeaseUnits, Math.max(1, cell.limit / share))
+      expect(admitted + lost).toBeGreaterThanOrEqual(due - lease)
+    } else {
+      expect([admitted, lost]).toEqual([due, 0])
+    }
+  })
 })
 
 /** Offers the load in turn to the nodes that run; the one that ends is offered nothing more, and started again. */

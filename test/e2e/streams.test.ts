@@ -90,7 +90,7 @@ describe('when a standard stream is closed', () => {
 describe.each([
   ['SIGINT', 130],
   ['SIGTERM', 143],
-] as const)('%s', (signal, expected) => {
+] as const)('on %s', (signal, expected) => {
   it('stops a list after the printed records, and prints the command that continues it without a gap', async () => {
     instance.delayMs = 20
     const { child, ended } = start(['list', '-o', 'id'], env())

@@ -54,7 +54,7 @@ describe.skipIf(!hasTerminal)('rm on a terminal', () => {
   })
 })
 
-describe.skipIf(!hasTerminal)('create without any field on a terminal', () => {
+describe.skipIf(!hasTerminal)('create without fields on a terminal', () => {
   it('when the input ends after the first answer, exits with 9', async () => {
     const terminal = openTerminal(['create', '--json'], env())
     await terminal.shows('Subject (whose consent it is): ')

@@ -48,7 +48,7 @@ async function reaches(args: string[]): Promise<string> {
   return reached
 }
 
-describe.each(commands.map(path => [path.join(' '), path] as const))('%s', (name, path) => {
+describe.each(commands.map(path => [path.join(' '), path] as const))('help of %s', (name, path) => {
   it('has help with at least two valid examples', async () => {
     const help = await helpOf(path)
     expect(help).toContain(

@@ -53,7 +53,7 @@ describe('help and version', () => {
   })
 })
 
-describe('invalid arguments exit with 2 before any request', () => {
+describe('invalid arguments', () => {
   it.each([
     ['lst', 'did you mean consentctl list or consentctl ls?'],
     ['auth logn', 'did you mean consentctl auth login?'],
@@ -77,7 +77,7 @@ describe('invalid arguments exit with 2 before any request', () => {
     ['list -o xml', 'Allowed choices are table, tsv, json, ndjson, csv, yaml, id'],
     ['requests close DSR-1', 'Use done, refused, withdrawn'],
     ['list --color purple', 'Allowed choices are auto, always, never'],
-  ])('%s', async (line, said) => {
+  ])('"%s" exits with 2 before any request', async (line, said) => {
     const ran = await cli.run(line.split(' '))
     expectNoStdout(ran, 2, 'error: ', said)
     expect(ran.stderr.trimEnd().split('\n').length).toBeLessThanOrEqual(4)

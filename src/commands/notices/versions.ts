@@ -19,7 +19,7 @@ export function addSiteFlag(command: Command): Command {
 /** @throws CliError (usage) */
 export function requireSite({ settings }: Context, site = settings.site?.value): string {
   if (site !== undefined) return site
-  throw usageError('no site is named', 'use --site NAME')
+  throw usageError('no site is set', 'use --site NAME')
 }
 
 /** Newest first. @throws CliError `not_offered` (exit 2) */

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { Instant, KeyId, Sha256, signed } from './fields.ts'
 
-/** DPV has no term for a consent to some of the purposes. */
+/** DPV has no term for consent to only some of the purposes. */
 export const stateTerms = {
   given: 'dpv:ConsentGiven',
   partly: 'urn:consentctl:ConsentPartlyGiven',
@@ -131,7 +131,7 @@ const Timestamp = z
   .nullable()
   .describe('Its time stamp (RFC 3161) in base64; null if there was none.')
 
-/** Proves that the log has the history's last entry, and when it did not. */
+/** Proves that the log contains the last entry of the history, and when it did not yet. */
 const PlaceInLog = z.strictObject({
   leaf_index: z.int().min(0).describe('The leaf whose data is chain_head, from 0.'),
   path: z.array(Sha256).describe('The inclusion proof of RFC 9162, in its order.'),

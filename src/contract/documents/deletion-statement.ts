@@ -30,7 +30,7 @@ export function erasureResult({ found, live, deleted }: ErasureSeen): ErasureRec
   return (deleted ?? 0) > 0 ? 'nothing_live' : 'no_data_held'
 }
 
-/** States the purge of these records with the time of the last; null unless the certificates name each. */
+/** States the purge of these records with the time of the last one; null unless the certificates list each. */
 export function describePurge(ids: readonly string[], certificates: readonly string[]): string | null {
   const latestLast = certificates.flatMap(readPurged).sort(([, one], [, other]) => (one < other ? -1 : 1))
   const times = new Map(latestLast)
@@ -40,7 +40,7 @@ export function describePurge(ids: readonly string[], certificates: readonly str
   return `personal data of ${count} purged by ${last.at(-1)}, certified by the service; what is left is pseudonymous; backups, write-ahead logs and free space of the database are not covered`
 }
 
-/** Without a schema, because the dashboard has none. */
+/** Without a schema, because the dashboard cannot load schemas. */
 function readPurged(certificate: string): [id: string, purgedAt: string][] {
   try {
     const { records } = JSON.parse(certificate) as { records: unknown[] }

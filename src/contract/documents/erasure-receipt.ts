@@ -4,7 +4,7 @@ import { DeletionStatement, PurgeReceiptStatement, Sha256 } from './fields.ts'
 const Instant = z.iso.datetime()
 const Count = z.int().min(0)
 
-/** `src/erasure/sentences.ts` has the observation behind each. */
+/** `src/erasure/sentences.ts` has the observation behind each statement. */
 export const erasureResults = ['deleted', 'already_gone', 'unknown', 'remaining'] as const
 export type ErasureResult = (typeof erasureResults)[number]
 

@@ -86,7 +86,7 @@ const fields = z.strictObject({
 const add = (sums: readonly number[]) => sums.reduce((total, sum) => total + sum, 0)
 const addRows = (parts: readonly { readonly rows: number }[]) => add(parts.map(part => part.rows))
 
-/** The numbers must add up. */
+/** Checks that the numbers add up. */
 export const ImportReceipt = fields
   .refine(({ rows: { read, ...parts } }) => add(Object.values(parts)) === read, {
     path: ['rows'],

@@ -10,14 +10,14 @@ import { PurgeCertificate } from './purge-certificate.ts'
 import { KeyRevocation, SigningKeyStatement } from './signing-key.ts'
 
 export interface DocumentKind {
-  /** Without the signature. */
+  /** Content without the signature. */
   readonly schema: z.ZodObject
-  /** Field with the time of signing; that of a `purge` counts instead. */
+  /** Field with the signing time; that of a `purge` takes precedence. */
   readonly issuedAt: string
   readonly signer: 'service' | 'profile'
 }
 
-/** By type. JSON Schemas are generated from this. */
+/** Schemas by document type. JSON Schemas are generated from this. */
 export const documents: Readonly<Record<string, DocumentKind>> = {
   checkpoint: { schema: Checkpoint, issuedAt: 'created_at', signer: 'service' },
   consent_receipt: { schema: ConsentReceipt, issuedAt: 'issued_at', signer: 'service' },

@@ -4,7 +4,7 @@ import { completionRows } from './table.ts'
 
 const title = '# Completions for consentctl. Made from its commands: see "consentctl completion --help".'
 
-/** For bash 3.2 and zsh 5. `path` and `words` have a meaning of their own in zsh. */
+/** For bash 3.2 and zsh 5. zsh reserves `path` and `words`. */
 const walk = `
 # Sets REPLY to the kind of a word after a command.
 _consentctl_kind() {
@@ -193,7 +193,7 @@ ${rows.join('\n')}
 }
 `
 
-/** By shell: the file under completions/, and its text. */
+/** The file under completions/ and its text, by shell. */
 const generators: Record<ShellName, readonly [file: string, generate: (rows: readonly string[]) => string]> = {
   bash: ['consentctl.bash', bash],
   zsh: ['_consentctl', zsh],

@@ -59,7 +59,7 @@ describe('createAccount › password', () => {
   it.each([
     ['given', 'ﬁ correct horse Ω'],
     ['generated', undefined],
-  ])('when %s, is stored as a PHC string of scrypt with 2^17 rounds', async (_name, password) => {
+  ])('is stored as a PHC string of scrypt with 2^17 rounds when %s', async (_name, password) => {
     const email = freshEmail()
     const account = await createAccount(service.sql, password === undefined ? { email } : { email, password })
     const [user] = await service.sql<{ hash: string }[]>`

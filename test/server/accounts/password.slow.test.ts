@@ -69,14 +69,14 @@ describe('resetPassword › success', () => {
   })
 })
 
-describe('resetPassword › rejected, with nothing changed,', () => {
+describe('resetPassword › rejected input', () => {
   it.each([
-    ['is an e-mail that nobody signs in with', () => ({ email: `${newId()}@example.com`, password: 'new password' })],
-    ['is an e-mail with a space', () => ({ email: ` ${account.email}`, password: 'new password' })],
-    ['is no e-mail at all', () => ({ email: '' })],
-    ['is a password of seven characters', () => ({ email: account.email, password: '🍪🍪🍪🍪🍪🍪🍪' })],
-    ['is an empty password', () => ({ email: account.email, password: '' })],
-  ])('%s', async (_name, request) => {
+    ['an e-mail that nobody signs in with', () => ({ email: `${newId()}@example.com`, password: 'new password' })],
+    ['an e-mail with a space', () => ({ email: ` ${account.email}`, password: 'new password' })],
+    ['an empty e-mail', () => ({ email: '' })],
+    ['a password of seven characters', () => ({ email: account.email, password: '🍪🍪🍪🍪🍪🍪🍪' })],
+    ['an empty password', () => ({ email: account.email, password: '' })],
+  ])('rejects %s, and changes nothing', async (_name, request) => {
     const before = await user(account)
     const session = await service.signIn(account)
     await expect(resetPassword(service.sql, request())).rejects.toThrow(OperatorError)

@@ -128,7 +128,7 @@ describe('POST /api/v1/consents/batch › Prefer: return=minimal', () => {
     ['return=minimal, return=representation', true],
     ['minimal', false],
     ['x="return=minimal"', false],
-  ])('%s: %s', async (value, isMinimal) => {
+  ])('"%s" selects minimal results: %s', async (value, isMinimal) => {
     const { applied, results } = await prefer(value, [row()])
     expect(applied).toBe(isMinimal ? 'return=minimal' : undefined)
     expect(Object.keys(results[0]?.consent ?? {}).sort()).toEqual(isMinimal ? ['id'] : recordKeys)

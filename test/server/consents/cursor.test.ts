@@ -40,34 +40,34 @@ describe('a cursor', () => {
   })
 })
 
-describe('is rejected', () => {
+describe('decodeCursor › rejected cursors', () => {
   it.each<[string, Partial<CursorScope>]>([
-    ['for another account', { accountId: newId() }],
+    ['of another account', { accountId: newId() }],
     ['with another secret', { secret: Buffer.alloc(32, 2) }],
     ['without its filters', { filters: {} }],
-    ['with a filter less', { filters: { site_id: scope.filters['site_id'], accepted: true } }],
-    ['with a filter more', { filters: { ...scope.filters, subject_id: 'x' } }],
+    ['with one filter less', { filters: { site_id: scope.filters['site_id'], accepted: true } }],
+    ['with one filter more', { filters: { ...scope.filters, subject_id: 'x' } }],
     ['with another value', { filters: { ...scope.filters, accepted: false } }],
     ['with a value of another type', { filters: { ...scope.filters, accepted: 'true' } }],
     ['with a value under another name', { filters: { ...scope.filters, from: undefined, to: scope.filters['from'] } }],
-  ])('%s', (_name, other) => {
+  ])('rejects a cursor %s', (_name, other) => {
     expect(() => decodeCursor({ ...scope, ...other }, cursor)).toThrow(refused)
   })
 
   it.each([
     ['empty', ''],
     ['padded', `${cursor}=`],
-    ['in base64 of the other alphabet', Buffer.from(cursor, 'base64url').toString('base64')],
-    ['with a line break', `${cursor}\n`],
-    ['with a space before', ` ${cursor}`],
+    ['in base64 with the other alphabet', Buffer.from(cursor, 'base64url').toString('base64')],
+    ['followed by a line break', `${cursor}\n`],
+    ['preceded by a space', ` ${cursor}`],
     ['doubled', cursor + cursor],
     ['the id alone', id],
-    ['of a megabyte', 'A'.repeat(1_000_000)],
-  ])('%s', (_name, text) => {
+    ['a megabyte long', 'A'.repeat(1_000_000)],
+  ])('rejects a cursor that is %s', (_name, text) => {
     expect(() => decodeCursor(scope, text)).toThrow(refused)
   })
 
-  it('when any one bit is flipped, or any one character replaced', () => {
+  it('rejects a cursor with any one bit flipped, or any one character replaced', () => {
     const bytes = Buffer.from(cursor, 'base64url')
     for (let bit = 0; bit < bytes.length * 8; bit += 1) {
       const changed = Buffer.from(bytes)

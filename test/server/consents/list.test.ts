@@ -47,7 +47,7 @@ async function firstCursor(from: Owner, query: Filters = {}): Promise<string> {
   return (await from.list({ ...query, limit: '1' })).body.next_cursor
 }
 
-describe('200', () => {
+describe('GET /api/v1/consents › 200', () => {
   it('returns {data, limit, next_cursor} with whole records, newest first', async () => {
     const other = await newOwner(service)
     const created = [await other.create(), await other.create({ subject_id: 'one' }), await other.create()]
@@ -117,7 +117,7 @@ describe('200', () => {
   })
 })
 
-describe('400', () => {
+describe('GET /api/v1/consents › 400', () => {
   it('rejects a from after to, also across offsets', async () => {
     const { from, to } = candidates
     expectRefused(await owner.list({ from: to, to: from }), 'from')

@@ -209,7 +209,7 @@ describe('power cut', () => {
     recording = recordingFile ? (deserialize(readFileSync(recordingFile)) as Recording) : await record()
   })
 
-  it('a recording contains every operation › a disk with all of them has the folder’s files', () => {
+  it('a recording contains every operation › replaying all of them yields the files of the folder', () => {
     if (recordingFile) return
     const disk = new SimulatedDisk()
     for (const operation of recording.operations) disk.apply(operation)

@@ -505,7 +505,7 @@ describe('an evidence pack', () => {
       }
   })
 
-  it('when a document of the service is invalid, is rejected without stating what the service signed', async () => {
+  it('is rejected without stating what the service signed when a document of the service is invalid', async () => {
     const files = read(made[1] ?? '')
     files.set('receipt.json', Buffer.from(resigned(json(files, 'receipt.json'))))
     const { code, rows } = await verify(put(reseal(files)))
@@ -518,7 +518,7 @@ describe('an evidence pack', () => {
     ])
   })
 
-  it.skipIf(!hasVerifier)('when it was rebuilt, is rejected in Python too', () => {
+  it.skipIf(!hasVerifier)('is rejected in Python too when it was rebuilt', () => {
     const { status, lines, stderr } = runVerifier(forged)
     expect([status, stderr, lines.filter(line => !line.includes(': not valid: '))]).toEqual([1, '', []])
     expect(lines).toHaveLength(forged.length)

@@ -42,7 +42,7 @@ describe('error responses › 405', () => {
   })
 })
 
-describe('error responses › have a code, a message and a request id', () => {
+describe('error responses', () => {
   it.each<[string, string, string, number, string, unknown?, Record<string, string>?]>([
     ['an unknown route', 'GET', '/nope', 404, 'not_found'],
     ['a final slash', 'GET', `${root}/`, 404, 'not_found'],
@@ -51,7 +51,7 @@ describe('error responses › have a code, a message and a request id', () => {
     ['a malformed escape in an id', 'GET', `${root}/%zz`, 404, 'not_found'],
     ['a body of 128 KiB and one byte', 'POST', root, 413, 'payload_too_large', ' '.repeat(131_073)],
     ['a body that says it is too large', 'PUT', one, 413, 'payload_too_large', 'x'.repeat(1_000_000)],
-  ])('%s', async (_name, method, path, status, code, body, headers = {}) => {
+  ])('have a code, a message and a request id: %s', async (_name, method, path, status, code, body, headers = {}) => {
     const answer = await service.call(method, path, { key: account.key, body, headers })
     expect([answer.status, answer.body.error]).toEqual([status, code])
     expect(answer.headers['content-type']).toBe('application/json; charset=utf-8')

@@ -167,7 +167,7 @@ it('HTTP framing › survives clients that disconnect before the response to a C
 })
 
 describe('HTTP framing › stricter than Node:', () => {
-  it.each(wellformed.ambiguous)('%s', async (_what, make) => expectOneRefusal(make))
+  it.each(wellformed.ambiguous)('rejects %s', async (_what, make) => expectOneRefusal(make))
 
   it('a request followed by garbage is never both rejected and executed', async () => {
     const { body: record, ...created } = await owner.post({ site_id: owner.siteId })

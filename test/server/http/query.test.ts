@@ -30,7 +30,7 @@ describe('parseQuery › query string', () => {
     ['/path?a[]=1', { 'a[]': '1' }],
     ['/path?A=1&a=2', { A: '1', a: '2' }],
     ['/path?constructor=1&toString=2', { constructor: '1', toString: '2' }],
-  ])('%s', (url, values) => {
+  ])('parses %s', (url, values) => {
     expect({ ...parseQuery(url) }).toEqual(values)
   })
 })

@@ -106,7 +106,7 @@ describe('a site that keeps records for 10 days', () => {
   })
 })
 
-describe('400', () => {
+describe('retention_days › 400', () => {
   it.each([0, -1, 1.5, 36_501, '10', true])('rejects %j days', async days => {
     const { status, body } = await keep(days as number)
     expect({ status, body }).toEqual({

@@ -13,7 +13,7 @@ async function usage(account: TestAccount) {
   return answer.body
 }
 
-describe('200', () => {
+describe('GET /api/v1/usage › 200', () => {
   it('returns the usage to a session without spending a unit', async () => {
     vi.useFakeTimers({ toFake: ['Date'], now: new Date('2026-02-03T04:05:06Z') })
     const account = await service.newAccount({ monthlyQuota: 10 })

@@ -24,8 +24,8 @@ const digestOf = (path: string) => createHash('sha256').update(readFileSync(path
 const receiptPath = (number: number) => inState('receipts', 'default', `00000${number}.json`)
 const journals = () => readdirSync(inState('erasures')).filter(name => /^[\da-f-]{36}/.test(name))
 
-describe('subject find and export --request', () => {
-  it('read every identifier from the register, and export adds its manifest to it', async () => {
+describe('subject find and export with --request', () => {
+  it('use every identifier in the register, and export adds its manifest to it', async () => {
     await create(maria)
     await create('customer-4711')
     await add('DSR-8', 'access', '--also', 'customer-4711')

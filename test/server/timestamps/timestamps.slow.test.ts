@@ -65,7 +65,7 @@ describe.skipIf(!hasOpenssl)('timestamps', () => {
     return findings.map(({ problem, detail }) => `${problem}: ${detail}`)
   }
 
-  it('when two nodes store them, are stored once per checkpoint, newest first, and verify', async () => {
+  it('are stored once per checkpoint, newest first, and verify, even when two nodes store them', async () => {
     for (let index = 0; index < 3; index += 1) await cover()
     const nodes = [newNode(), newNode()]
     await Promise.all(nodes.map(({ run }) => run()))
@@ -180,7 +180,7 @@ describe.skipIf(!hasOpenssl)('timestamps', () => {
     })
   })
 
-  it('when the authority is slow, block neither checkpoints nor requests, and a stop aborts the request', async () => {
+  it('block neither checkpoints nor requests when the authority is slow, and a stop aborts the request', async () => {
     await cover()
     tsa.answer = () => {}
     const stopping = new AbortController()
@@ -195,7 +195,7 @@ describe.skipIf(!hasOpenssl)('timestamps', () => {
     expect([await run, lines]).toEqual([null, []])
   })
 
-  it('when a signed byte is changed, are reported by admin verify', {
+  it('are reported by admin verify when a signed byte is changed', {
     timeout: 600_000,
   }, async () => {
     await cover()

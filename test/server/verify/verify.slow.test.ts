@@ -185,7 +185,7 @@ it('entries whose log index was removed or changed are reported', async () => {
   expect(findings.filter(({ consent_id }) => ![null, id].includes(consent_id))).toEqual([])
 })
 
-describe('a change that leaves the hash unchanged is reported', () => {
+describe('a change that leaves the hash unchanged', () => {
   it.each<[string, () => Promise<unknown>, object[]]>([
     [
       'a system actor with an id of zeros',
@@ -207,7 +207,7 @@ describe('a change that leaves the hash unchanged is reported', () => {
       () => sql`update consents set preferences = '{"a": 1.00000000000000000001}' where id = ${id}`,
       [{ version: null }],
     ],
-  ])('%s', async (_, change, expected) => {
+  ])('is reported: %s', async (_, change, expected) => {
     await change()
     expect(await found()).toMatchObject(expected.map(one => ({ ...one, consent_id: id, problem: 'changed' })))
   })

@@ -110,7 +110,7 @@ describe('a protected profile', () => {
   })
 })
 
-describe('--dry-run sends nothing, and prints what it would send', () => {
+describe('--dry-run', () => {
   it.each([
     [
       'rm a b --yes',
@@ -130,7 +130,7 @@ describe('--dry-run sends nothing, and prints what it would send', () => {
     ['sites create --name Shop', [['POST', '/api/v1/sites', { name: 'Shop' }]]],
     [`sites update ${site} --name Shop`, [['PATCH', `/api/v1/sites/${site}`, { name: 'Shop' }]]],
     [`sites rotate-token ${site} --overlap 0`, [['POST', `/api/v1/sites/${site}/token`, { overlap_hours: 0 }]]],
-  ])('%s', async (line, requests) => {
+  ])('prints the requests of "%s" without sending them', async (line, requests) => {
     const { code, stdout, stderr } = await cli.run([...line.split(' '), '--dry-run', '-o', 'ndjson'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(ndjson(stdout)).toEqual(

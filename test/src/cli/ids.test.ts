@@ -11,7 +11,7 @@ const commands = [
   ['rm', http.delete, byId, ['--yes']],
 ] as const
 
-describe.each(commands)('%s', (name, method, path, flags) => {
+describe.each(commands)('%s with several ids', (name, method, path, flags) => {
   const run = (ids: string[], stdin = '') => cli.run([name, ...ids, ...flags, '-q'], { stdin })
   const sent = () => cli.sent().map(each => each.path.split('/')[4])
 

@@ -229,7 +229,7 @@ describe('client › other instances of the specification', () => {
     expect(cli.sent()).toHaveLength(1)
   })
 
-  it('when a page is empty and has a cursor, continues the list', async () => {
+  it('continues the list when a page is empty and has a cursor', async () => {
     cli.instance.use(
       http.get(consentsPath, ({ request }) =>
         request.url.includes('cursor=')

@@ -97,7 +97,7 @@ describe('client › POST › creating a record', () => {
     ['is not there', error(404, 'not_found')],
     ['is a page', respond(200, '<html>', { 'content-type': 'text/html' })],
     ['cannot be had', reset],
-  ])('when the response is lost and the description %s, is not retried', async (_, describes) => {
+  ])('is not retried when the response is lost and the description %s', async (_, describes) => {
     serve(describes, reset, made)
     expect(await exitOf(create())).toBe(11)
     expect(posts()).toHaveLength(1)

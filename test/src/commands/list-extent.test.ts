@@ -84,7 +84,7 @@ describe('extent of a list', () => {
   })
 })
 
-describe('the command that continues', () => {
+describe('the command that continues a list', () => {
   afterEach(() => void vi.useRealTimers())
 
   it('replaces the given cursor', async () => {

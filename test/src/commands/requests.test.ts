@@ -54,9 +54,9 @@ describe('requests close after the due day', () => {
   })
 
   it.each([
-    ['when the answer is empty, declines', ' \n', 9, 'declined'],
-    ['when the answer is too long, says so', `${'x'.repeat(501)}\n`, 2, 'at most 500 characters'],
-  ])('%s', async (_, stdin, code, message) => {
+    ['declines an empty answer', ' \n', 9, 'declined'],
+    ['reports an answer that is too long', `${'x'.repeat(501)}\n`, 2, 'at most 500 characters'],
+  ])('%s at the prompt', async (_, stdin, code, message) => {
     expectExit(await cli.run(close, { tty, stdin }), code, message)
     expect(changes()).toEqual([])
   })

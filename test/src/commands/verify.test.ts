@@ -124,7 +124,7 @@ describe('a receipt in its signed form', () => {
   })
 })
 
-describe('several files', () => {
+describe('verify with several files', () => {
   it('are reported one by one, and exit with 0 only if each is valid; the keys are requested once', async () => {
     cli.instance.use(answers('get', keysPath, keySetOf(serviceKey)))
     const [good, bad] = [put('good.json', text), put('bad.json', text.replace('DE', 'FR'))]

@@ -73,7 +73,7 @@ it('parseExactJson › rejects a repeated key in any object, even if it is escap
   )
 })
 
-describe('parseExactJson › rejects values that JSON.parse would silently change:', () => {
+describe('parseExactJson › values that JSON.parse would change', () => {
   it.each([
     ['{"a":1,"a":1}', 'the key "a" twice'],
     ['{"a":{"b":1,"c":[{"d":1,"d":2}]}}', 'the key "d" twice'],
@@ -90,7 +90,7 @@ describe('parseExactJson › rejects values that JSON.parse would silently chang
     ['1.00000000000000000001', 'number'],
     ['1.7976931348623157e308', 'number'],
     [`${'['.repeat(33)}${']'.repeat(33)}`, 'nested too deeply'],
-  ])('%s', (text, said) => expect(problem(text)).toContain(said))
+  ])('rejects %s', (text, said) => expect(problem(text)).toContain(said))
 })
 
 it.each([

@@ -70,21 +70,24 @@ describe('help screens', () => {
 describe('help names what it omits', () => {
   const leaves = everything.filter(({ commands }) => commands.length === 0)
 
-  it.each(leaves.map(info => [info.path, info] as const))('%s', (path, info) => {
-    const short = at(80, look => screenOf(info, look))
-    const full = at(80, look => fullHelp(info, look))
-    for (const { names } of info.flags) {
-      expect(short.join('\n')).toContain(names[0])
-      expect(full.filter(line => line.match(new RegExp(`^ {2}(-\\w, )?${names[0]}(?![\\w-]).* {2,}\\S`)))).toHaveLength(
-        1,
-      )
-    }
-    for (const example of info.examples) expect(joined(full)).toContain(`$ ${example}`)
-    expect(short.some(line => line.startsWith(`More: consentctl help ${path}`))).toBe(true)
-    for (const lines of [short, full]) expect(lines.join('\n')).toContain('consentctl help options')
-    expect(flat(full)).toContain(flat([info.notes]))
-    expect(tooWide(full, screen.columns)).toEqual([])
-  })
+  it.each(leaves.map(info => [info.path, info] as const))(
+    'the short help of %s names what it omits, and the full help lists it',
+    (path, info) => {
+      const short = at(80, look => screenOf(info, look))
+      const full = at(80, look => fullHelp(info, look))
+      for (const { names } of info.flags) {
+        expect(short.join('\n')).toContain(names[0])
+        expect(
+          full.filter(line => line.match(new RegExp(`^ {2}(-\\w, )?${names[0]}(?![\\w-]).* {2,}\\S`))),
+        ).toHaveLength(1)
+      }
+      for (const example of info.examples) expect(joined(full)).toContain(`$ ${example}`)
+      expect(short.some(line => line.startsWith(`More: consentctl help ${path}`))).toBe(true)
+      for (const lines of [short, full]) expect(lines.join('\n')).toContain('consentctl help options')
+      expect(flat(full)).toContain(flat([info.notes]))
+      expect(tooWide(full, screen.columns)).toEqual([])
+    },
+  )
 
   it('the program names every command, and help describes each', async () => {
     const [bare, asked, full] = await Promise.all([shown([]), shown(['--help']), shown(['help'])])

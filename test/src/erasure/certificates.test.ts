@@ -52,13 +52,17 @@ describe('subject verify --live', () => {
     records: numbers.map(number => ({ id: uuid(number), deleted_at: '2026-11-22T00:00:00.000Z' })),
   })
   it.each([
-    ['accepts certificates that name the records of the receipt', {}, null],
-    ['refuses documents that are not certificates', { type: 'consent_receipt' }, 'is not an erasure certificate'],
-    ['refuses those of another erasure with the same ticket and count', named(7, 8, 9), `names the record ${uuid(7)}`],
-    ['refuses those that leave out a record', named(1, 2), `none names the record ${uuid(3)}`],
-    ['refuses those of another request', { request_id: 'e-9' }, 'which another request deleted'],
-    ['refuses those about another person', { subject_hmac: 'b'.repeat(64) }, 'is about another data subject'],
-    ['refuses those that contradict themselves', { erased: 2 }, 'contradicts itself'],
+    ['accepts certificates that list the records of the receipt', {}, null],
+    ['rejects documents that are not certificates', { type: 'consent_receipt' }, 'is not an erasure certificate'],
+    [
+      'rejects certificates of another erasure with the same ticket and count',
+      named(7, 8, 9),
+      `names the record ${uuid(7)}`,
+    ],
+    ['rejects certificates that omit a record', named(1, 2), `none names the record ${uuid(3)}`],
+    ['rejects certificates of another request', { request_id: 'e-9' }, 'which another request deleted'],
+    ['rejects certificates about another person', { subject_hmac: 'b'.repeat(64) }, 'is about another data subject'],
+    ['rejects certificates that contradict themselves', { erased: 2 }, 'contradicts itself'],
   ])('%s', async (_, certified, fault) => {
     const { verify } = await eraseCertified(certified)
     expect(await verify('--subject', maria)).toMatchObject({

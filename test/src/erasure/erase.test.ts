@@ -224,7 +224,7 @@ describe('subject erase, when nothing is held', () => {
   })
 })
 
-describe('subject erase and resume reject (exit 2) before any request', () => {
+describe('subject erase and resume › rejected arguments', () => {
   it.each([
     [['erase', maria, '--yes'], '--ticket'],
     [['erase', '--ticket', 'T', '--yes'], 'missing identifier'],
@@ -238,7 +238,7 @@ describe('subject erase and resume reject (exit 2) before any request', () => {
     [['erase', '', '--ticket', 'T', '--yes'], 'must not be empty'],
     [['erase', '--apply', '/nowhere/plan.json', '--yes'], 'no file'],
     [['resume', 'last'], 'no job'],
-  ])('%j', async (args, said) => {
+  ])('rejects %j with exit code 2 before any request', async (args, said) => {
     expectUnsent(cli, await folders.run(...args), said)
   })
 })

@@ -191,7 +191,7 @@ it.each([
   ['versions that are none', { version: 1.5 }],
   ['a time that is none', { created_at: 'yesterday' }],
   ['numbers that JSON does not have', { preferences: { a: Number.POSITIVE_INFINITY } }],
-])('when its entries are hostile, is not valid: %s', (_, fields) => {
+])('is not valid when its entries are hostile: %s', (_, fields) => {
   const entries = historyOf('created', 'updated').map(entry => ({ ...entry, ...fields }))
   const isOwn = Object.keys(fields).length === 0
   expect(verifyAudit(id, entries).result).toBe(isOwn ? 'ok' : 'not_valid')

@@ -60,7 +60,7 @@ const tests: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     'subject verify sentences': ['`subject verify --live`: ', '`subject verify --purged`:'],
   },
   'test/src/erasure/certificates.test.ts': {
-    'refuses those of another erasure with the same ticket and count': ['`subject verify --live`, certificates'],
+    'rejects certificates of another erasure with the same ticket and count': ['`subject verify --live`, certificates'],
   },
   'test/src/erasure/receipts.test.ts': { 'verifies starting from any receipt': ['`subject verify`:'] },
   'test/src/erasure/verify.test.ts': {
@@ -107,7 +107,7 @@ const tests: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     'a history rewritten with its log and new checkpoints is detected only by a kept checkpoint': ['`admin verify`:'],
   },
   'test/server/timestamps/timestamps.slow.test.ts': {
-    'when a signed byte is changed, are reported by admin verify': ['`admin verify --tsa-ca`'],
+    'are reported by admin verify when a signed byte is changed': ['`admin verify --tsa-ca`'],
   },
 }
 
@@ -136,7 +136,7 @@ it('every kind of signed document has a sentence', () => {
 })
 
 describe('each sentence is covered by a test that exists and runs', () => {
-  it.each(held)('$beginning', ({ file, name, beginning }) => {
+  it.each(held)('covers the sentence that starts with $beginning', ({ file, name, beginning }) => {
     expect(sentences.some(sentence => sentence.startsWith(beginning))).toBe(true)
     const lines = readFileSync(new URL(file, root), 'utf8').split('\n')
     const found = lines.find(line => line.includes(name))

@@ -198,7 +198,7 @@ describe('the file of a job', () => {
     expect(modes).toEqual([0o700, 0o600])
   })
 
-  it('when it is truncated at any byte, is read up to the incomplete last line', async () => {
+  it('is read up to the incomplete last line when it is truncated at any byte', async () => {
     const { folder, jobs } = fresh()
     const id = await stoppedJob(jobs, 1, 2)
     const path = pathOf(folder, id)
@@ -221,7 +221,7 @@ describe('the file of a job', () => {
     ['a few characters', '[["n"'],
     ['blocks that were never written', '\0'.repeat(4096)],
     ['a line in whose middle nothing was written', '[["n",\0\0\0\0]]\n'],
-  ])('when it ends with %s, is read up to that point, even after a later run', async (_, garbage) => {
+  ])('is read up to that point when it ends with %s, even after a later run', async (_, garbage) => {
     const { folder, jobs } = fresh()
     const id = await stoppedJob(jobs, 1)
     for (const run of [1, 2]) {
@@ -233,7 +233,7 @@ describe('the file of a job', () => {
     expect(await numbersIn(jobs.runs(id))).toEqual([1, 2, 3])
   })
 
-  it('when a line before the last cannot be read, counts as damaged', async () => {
+  it('counts as damaged when a line before the last cannot be read', async () => {
     const { folder, jobs } = fresh()
     const id = await stoppedJob(jobs, 1, 2)
     await (await jobs.resume(id)).close(false)
@@ -276,7 +276,7 @@ describe('the file of a job', () => {
     await expect(newJob(openJobs(folder))).rejects.toMatchObject({ code: 'io', exit: 1, hint })
   })
 
-  it('when it belongs to no job and is over a minute old, is removed', async () => {
+  it('is removed when it belongs to no job and is over a minute old', async () => {
     const { folder, jobs } = fresh()
     mkdirSync(folder, { recursive: true })
     const left = [join(folder, 'a.job.1.part'), jobs.inputOf(randomUUID()), pathOf(folder, randomUUID(), 2)]

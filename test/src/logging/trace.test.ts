@@ -115,7 +115,7 @@ const canaries = new RegExp(
   'i',
 )
 
-describe.each(['--verbose', '--debug'])('%s', flag => {
+describe.each(['--verbose', '--debug'])('the log of %s', flag => {
   it.each(commands)('shows no secret or personal data: %s %s', async (...args) => {
     serve()
     const { code, stderr } = await cli.run([...args.filter(Boolean), flag], { stdin: `${secret.password}\n` })
@@ -217,7 +217,7 @@ describe('invalid flags exit with 2 before any request', () => {
   })
 })
 
-it('Ctrl-C during a wait ends the command at once', async () => {
+it('Ctrl-C during a wait ends the command immediately', async () => {
   let asked = () => {}
   const first = new Promise<void>(resolve => {
     asked = resolve

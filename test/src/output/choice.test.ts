@@ -109,7 +109,7 @@ it('--no-csv-guard leaves formulas unchanged', async () => {
   expect(await subject('--no-csv-guard')).toEqual([['=1+1']])
 })
 
-describe('an invalid selection of fields is a usage error before any request', () => {
+describe('an invalid selection of fields', () => {
   it.each([
     ['list --json=id,nope', `unknown field "nope"`],
     ['list --columns nope', `use ${legal}`],
@@ -140,7 +140,7 @@ describe('an invalid selection of fields is a usage error before any request', (
     ['auth logout --columns id', 'prints no records'],
     ['auth login --out keys.txt', 'prints no records'],
     ['serve --json=id', 'prints no records'],
-  ])('%s', async (line, said) => {
+  ])('is rejected before any request: %s', async (line, said) => {
     const { code, stdout, stderr } = await cli.run(line.split(' '))
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr.replaceAll('\\"', '"')).toContain(said)

@@ -23,7 +23,7 @@ const samples: [what: string, text: string, width: number][] = [
 ]
 
 describe('widths', () => {
-  it.each(samples)('%s: %j', (_, text, width) => {
+  it.each(samples)('measures %s: %j', (_, text, width) => {
     expect(widthOf(text)).toBe(width)
   })
 

@@ -88,9 +88,9 @@ const check: Record<FormatName, Check> = {
 const flagsOf = (format: FormatName) => ['-o', format, '--color', 'never', ...(format === 'tsv' ? ['--header'] : [])]
 
 describe.each(places)('on %s', (_place, tty) => {
-  describe.each(formatNames)('%s', format => {
+  describe.each(formatNames)('in the format %s', format => {
     it.each(cases.map(each => [each.args.slice(0, 4).join(' '), each] as const))(
-      '%s: prints the response of the instance',
+      '%s prints the response of the instance',
       async (_, { args, handlers, stdin, loadServer, cells, ...expected }) => {
         cli.instance.use(...handlers)
         const options = { tty, columns: 240, ...(stdin && { stdin }), ...(loadServer && { loadServer }) }
@@ -106,7 +106,7 @@ describe.each(places)('on %s', (_place, tty) => {
       },
     )
 
-    it.each(aboutSettings)('%s: prints the same as its JSON', async (name, id) => {
+    it.each(aboutSettings)('%s prints the same as its JSON', async (name, id) => {
       cli.instance.use(...(cases[0]?.handlers ?? []))
       const args = name.split(' ')
       const isSame = ({ setting }: { setting: string }) => setting !== 'output'

@@ -51,7 +51,7 @@ describe('CONSENTCTL_API_KEY_FILE', () => {
     ['of several lines', () => keyFile(`${apiKey}\n${apiKey}`), 'is not an API key'],
     ['something else', () => keyFile('-----BEGIN PRIVATE KEY-----'), 'is not an API key'],
     ['a control in it', () => keyFile(`${apiKey}\u0000`), 'is not an API key'],
-  ])('when it is %s, exits with 4 without a request', async (_, path, said) => {
+  ])('exits with 4 without a request when it is %s', async (_, path, said) => {
     const { code, stdout, stderr } = await list({ CONSENTCTL_API_KEY_FILE: path() })
     expect({ code, stdout }).toEqual({ code: 4, stdout: '' })
     const told = machineError(stderr)
@@ -108,11 +108,14 @@ describe('CONSENTCTL_API_KEY_FILE', () => {
   })
 })
 
-describe('an invalid key in the environment exits with 4 without a request', () => {
-  it.each(['token', `${apiKey}\r\nx-evil: 1`, `${apiKey} x`, 'sk-', 'sk-é'])('%j', async key => {
-    expect(await list({ CONSENTCTL_API_KEY: key })).toMatchObject({ code: 4, stdout: '' })
-    expect(cli.sent()).toEqual([])
-  })
+describe('an invalid key in the environment', () => {
+  it.each(['token', `${apiKey}\r\nx-evil: 1`, `${apiKey} x`, 'sk-', 'sk-é'])(
+    'exits with 4 without a request: %j',
+    async key => {
+      expect(await list({ CONSENTCTL_API_KEY: key })).toMatchObject({ code: 4, stdout: '' })
+      expect(cli.sent()).toEqual([])
+    },
+  )
 })
 
 function fifo(): string {
@@ -173,7 +176,7 @@ describe('a key_command', () => {
     [`echo ${apiKey}; echo ${apiKey}`, 'is not an API key'],
     ['cat /dev/zero', 'prints more than'],
     [`echo ${apiKey}; exit 1`, 'failed with exit code 1'],
-  ])('when it prints no key, exits with 4: %s', async (command, said) => {
+  ])('exits with 4 when it prints no key: %s', async (command, said) => {
     const { env } = await profileWith(command)
     const ran = await list({ ...env, PATH: process.env['PATH'] ?? '' })
     expectNoStdout(ran, 4, { message: expect.stringContaining(said) })
@@ -192,7 +195,7 @@ describe('a key_command', () => {
     expect(pipes()).toBe(before) // nothing that the process would wait for before it ends
   })
 
-  it.each([0o666, 0o620])('when others can write config.json, is not run: mode %o', async mode => {
+  it.each([0o666, 0o620])('is not run when others can write config.json: mode %o', async mode => {
     const log = fresh()
     const { dir, env } = await profileWith(`echo ran > ${log}; echo ${apiKey}`)
     chmodSync(join(dir, 'config.json'), mode)
@@ -218,7 +221,7 @@ describe('a key_command', () => {
   })
 })
 
-describe('a key on the command line is rejected with exit code 2 and not printed', () => {
+describe('a key on the command line', () => {
   it.each([
     ['get', apiKey],
     ['list', '--subject', apiKey],
@@ -229,7 +232,7 @@ describe('a key on the command line is rejected with exit code 2 and not printed
     ['auth', 'login', '-p', apiKey],
     ['rm', '--', apiKey],
     ['--base-url', `https://x.example/${apiKey}`],
-  ])('%s', async (...args) => {
+  ])('is rejected with exit code 2 and not printed: %s', async (...args) => {
     const ran = await cli.run(args)
     expectNoStdout(ran, 2, 'API key')
     expect(ran.stderr).not.toContain(apiKey.slice(3, 12))

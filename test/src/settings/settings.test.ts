@@ -74,7 +74,7 @@ describe('precedence: flag, environment, profile, default', () => {
   })
 })
 
-describe('addresses', () => {
+describe('instance addresses', () => {
   it.each([
     ['https://consent.example.com/', 'https://consent.example.com'],
     ['HTTPS://Consent.Example.com:443', 'https://consent.example.com'],

@@ -145,7 +145,7 @@ it('when the folder is a file, exits with 1 and names its path', async () => {
   expect(stderr).not.toContain('bug')
 })
 
-describe.runIf(canGiveUpRights)('when another user owns the files', () => {
+describe.runIf(canGiveUpRights)('files of another user', () => {
   /** A folder of root's with a key, that others may look into. */
   async function foreign(fileMode: number) {
     const folder = fresh()
@@ -179,7 +179,7 @@ describe.runIf(canGiveUpRights)('when another user owns the files', () => {
     expect(readFileSync(join(folder, 'config.json'), 'utf8')).toBe(before)
   })
 
-  it('their key_command is not run', async () => {
+  it('the key_command in another user’s files is not run', async () => {
     const { folder, env } = await foreign(0o644)
     const mark = join(folder, 'ran')
     await changeConfig(folder, config => ({

@@ -102,7 +102,7 @@ describe('an unusable file exits with 2, its path and its line', () => {
     ['credentials.json', '{\n"a":\n{"api_key":sk-secret}}', 3],
     ['config.json', '{\n  "a": tru,\n  "b": 1\n}\n', 2],
     ['config.json', '{\n  "a": "x\n",\n  "b": 1\n}\n', 2],
-  ])('%s: %j', async (name, text, line) => {
+  ])('reports %s: %j', async (name, text, line) => {
     const folder = fresh()
     mkdirSync(folder, { mode: 0o700 })
     writeFileSync(join(folder, name), text, { mode: 0o600 })

@@ -39,12 +39,12 @@ describe.each([
     expect(row).toMatchObject({ ...identity, ...state, deleted_at: null, word: 'service' })
   })
 
-  it('when it was created later, is not found', async () => {
+  it('is not found when it was created later', async () => {
     cli.instance.use(...instance([held('r', ...live)]))
     expectNoStdout(await get(8), 3, `it was created at ${at(9)}`)
   })
 
-  it('when it is unknown, is not found', async () => {
+  it('is not found when it is unknown', async () => {
     cli.instance.use(...instance([]))
     expect(await get(12)).toMatchObject({ code: 3, stdout: '' })
   })
@@ -58,7 +58,7 @@ describe('a record at a past time on our service', () => {
     expect(row).toMatchObject({ ...identity, accepted: false, updated_at: at(13), deleted_at: null })
   })
 
-  it('when it was already deleted, is found only with --include-deleted', async () => {
+  it('is found only with --include-deleted when it was already deleted', async () => {
     cli.instance.use(...full([held('r', ...deleted)]))
     for (const hour of [15, 16]) {
       expectExit(await get(hour), 3, `deleted at ${at(15)}`)
@@ -70,7 +70,7 @@ describe('a record at a past time on our service', () => {
     }
   })
 
-  it('when it was purged, shows what is left and says what is missing', async () => {
+  it('is shown with what is left of it when it was purged', async () => {
     const { record } = held('r', ...deleted)
     const left = { ...record, subject_id: null, consent_id: null, user_agent: null, preferences: {} }
     cli.instance.use(...full([{ record: left, entries: purged }]))
@@ -126,7 +126,7 @@ describe('an imported record at a past time', () => {
     expect(await list(10)).toMatchObject([{ id: 'r', accepted: true, given_at: at(4) }])
   })
 
-  it('when the instance hides deleted records, is read from the history', async () => {
+  it('is read from the history when the instance hides deleted records', async () => {
     const [record, deletion] = [
       { ...imported.record, deleted_at: at(15) },
       held('r', [15, 'deleted', false]).entries[0],
@@ -139,7 +139,7 @@ describe('an imported record at a past time', () => {
 })
 
 describe('a record at a past time on an instance that implements only the specification', () => {
-  it('when it was deleted later, is shown from its history and says so', async () => {
+  it('is shown from its history with a warning when it was deleted later', async () => {
     cli.instance.use(...bare([held('r', ...deleted)]))
     const { code, row, stderr } = await get(12)
     expect(code).toBe(0)
@@ -174,7 +174,7 @@ describe('a record at a past time on an instance that implements only the specif
     expect((await get(12)).row).toMatchObject({ accepted: true })
   })
 
-  it('when it has no history, is shown in its present state since its creation', async () => {
+  it('is shown in its current state from its creation on when it has no history', async () => {
     const { record } = held('r', [9, 'created', true])
     cli.instance.use(...bare([{ record, entries: [] }]))
     expect((await get(12)).row).toMatchObject({ accepted: true, updated_at: at(9) })

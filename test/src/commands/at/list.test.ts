@@ -144,7 +144,7 @@ describe('extent of a list', () => {
     expect(found).toEqual(ids(240).filter((_, index) => index % 2 === 1))
   })
 
-  it('a screenful on a terminal, and the footer has the time written out', async () => {
+  it('shows a screenful on a terminal, with the full time in the footer', async () => {
     cli.instance.use(...full(many(60)))
     const { stderr } = await cli.run(['list', '--subject', 'maria', '--at', '2026-03-03'], {
       ...screen,
@@ -191,14 +191,14 @@ describe('extent of a list', () => {
   })
 })
 
-describe('rejected before any request', () => {
+describe('list --at › rejected flags', () => {
   it.each([
-    ['without a subject or a label', ['--at', at(11)], '--subject or --consent-id'],
-    ['with a site alone', ['--at', at(11), '--site', 's'], '--subject or --consent-id'],
-    ['in the future', ['--subject', 'a', '--at', '2126-01-01'], 'is in the future'],
-    ['with requests for no record', ['--subject', 'a', '--at', at(11), '--max-requests', '2'], '3 or more'],
-    ['empty', ['--subject', 'a', '--at', ''], 'must not be empty'],
-  ])('%s', async (_, flags, text) => {
+    ['no subject or label', ['--at', at(11)], '--subject or --consent-id'],
+    ['only a site', ['--at', at(11), '--site', 's'], '--subject or --consent-id'],
+    ['a time in the future', ['--subject', 'a', '--at', '2126-01-01'], 'is in the future'],
+    ['too few requests for a record', ['--subject', 'a', '--at', at(11), '--max-requests', '2'], '3 or more'],
+    ['an empty time', ['--subject', 'a', '--at', ''], 'must not be empty'],
+  ])('is rejected before any request: %s', async (_, flags, text) => {
     expectUnsent(cli, await cli.run(['list', ...flags]), text)
   })
 })

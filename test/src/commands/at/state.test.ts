@@ -39,7 +39,7 @@ const histories = fc
 
 const instants = fc.integer({ min: -2, max: 45 }).map(offset => start + offset)
 
-describe('the state at an instant', () => {
+describe('stateAt', () => {
   it('equals a replay of the events until then', () => {
     fc.assert(
       fc.property(histories, instants, ({ entries, times }, instant) => {
@@ -67,7 +67,7 @@ describe('the state at an instant', () => {
     )
   })
 
-  it('without actions comes from the same entry, never from a deletion, and is uncertain only if no entry follows', () => {
+  it('finds the same entry without actions, never a deletion, and is uncertain only if no entry follows', () => {
     fc.assert(
       fc.property(histories, instants, ({ entries }, instant) => {
         const bare = entries.map(each => ({ ...each, action: null }))
@@ -81,7 +81,7 @@ describe('the state at an instant', () => {
   })
 })
 
-describe('times of an instance', () => {
+describe('comparison of times', () => {
   it('are compared by their meaning, not by their text', () => {
     const entries = [
       entry({ id: 'a', created_at: '2026-01-31T10:00:00+02:00' }),

@@ -27,7 +27,7 @@ describe('config set', () => {
     ['protected yes', 'protected', true],
     ['protected FALSE', 'protected', false],
     ["key_command 'pass show x | head -1'", 'key_command', 'pass show x | head -1'],
-  ])('%s', async (line, key, value) => {
+  ])('stores %s', async (line, key, value) => {
     await save('shop')
     expect(await config(`set ${line}`)).toMatchObject({ code: 0, stdout: '' })
     expect(stored().profiles.shop).toEqual({ base_url: 'https://shop.example', [key]: value })
@@ -126,7 +126,7 @@ describe('config set › rejects an invalid name or value with exit code 2, and 
     ['get sit', 'known settings: '],
     ['remove prod', 'known profiles: shop'],
     ["set base_url https://x.example -p '\u001b[31m'", 'invalid profile name'],
-  ])('config %s', async (line, said) => {
+  ])('rejects config %s', async (line, said) => {
     await save('shop')
     const before = stored()
     const ran = await config(line)

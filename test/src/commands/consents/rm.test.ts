@@ -19,7 +19,7 @@ describe('rm › without --yes and without a terminal to prompt on', () => {
   })
 })
 
-describe('with --yes', () => {
+describe('rm --yes', () => {
   it('when the list of ids is empty, succeeds without a request', async () => {
     expect(await cli.run(['rm', '-', '--yes', '-q'], { stdin: '' })).toEqual({
       code: 0,

@@ -29,7 +29,7 @@ describe('acceptance', () => {
   })
 })
 
-describe('preferences', () => {
+describe('update › preferences', () => {
   it('are merged into the stored ones, and the difference is shown', async () => {
     accepting()
     const { code, stderr, stdout } = await update('--pref', 'marketing=false', '--pref', 'new=1', '-o', 'json')
@@ -50,7 +50,7 @@ describe('preferences', () => {
     expect(stderr).toContain('marketing: true → "true"\nanalytics: all → "none"\n')
   })
 
-  it('when they are in a file, are merged; individual ones take precedence', async () => {
+  it('are merged from a file; individual ones take precedence', async () => {
     accepting()
     await cli.run(['update', id, '--preferences', '-', '--pref', 'b=2'], { stdin: '{"a":1,"b":1}' })
     expect(cli.sent()[1]?.body).toEqual({ preferences: { ...before.preferences, a: 1, b: 2 } })
@@ -63,31 +63,31 @@ describe('preferences', () => {
     expect(cli.sent()[0]?.body).toEqual({ accepted: true, preferences: { only: 1 } })
   })
 
-  it('when the record has no preferences, are set', async () => {
+  it('are set when the record has none', async () => {
     cli.instance.use(answers('get', byId, { id, accepted: true, created_at: 'x' }), answers('put', byId, before))
     expect(await update('--pref', 'a=1')).toMatchObject({ code: 0 })
     expect(cli.sent()[1]?.body).toEqual({ preferences: { a: 1 } })
   })
 
-  it('when the record cannot be read, are not written', async () => {
+  it('are not written when the record cannot be read', async () => {
     cli.instance.use(http.get(byId, () => fails(404, 'not_found')))
     expect(await update('--pref', 'a=1')).toMatchObject({ code: 3, stdout: '' })
     expect(cli.sent()).toMatchObject([{ method: 'GET' }])
   })
 })
 
-describe('rejected before any request', () => {
+describe('update › rejected arguments', () => {
   it.each([
     [[], 'nothing to change'],
     [['--replace-preferences'], 'nothing to change'],
     [['--accepted', '--replace-preferences'], '--replace-preferences requires'],
     [['--accepted', '--refused'], 'cannot be combined'],
     [['--preferences', 'x.json'], '@FILE'],
-  ])('%j', async (flags, said) => {
+  ])('rejects %j before any request', async (flags, said) => {
     expectUnsent(cli, await update(...flags), said)
   })
 
-  it.each(['', '.', '..'])('the id %j', async bad => {
+  it.each(['', '.', '..'])('rejects the id %j before any request', async bad => {
     expectUnsent(cli, await cli.run(['update', bad, '--accepted']))
   })
 })

@@ -220,7 +220,7 @@ describe('a warning does not set the exit code', () => {
       () => ({ headers: { date: 'yesterday', ...nonsense } }),
       { clock: { result: 'skip' }, quota: { result: 'ok', detail: '5 of an unknown number of requests are left' } },
     ],
-  ])('%s', async (_, answers, expected) => {
+  ])('reports %s as a warning', async (_, answers, expected) => {
     answering(answers())
     expect(await examine()).toMatchObject({ code: 0, checks: expected })
   })

@@ -117,7 +117,7 @@ function parseKey(text: string, invalid: () => Error): string {
   }
 }
 
-/** White space or a byte order mark. */
+/** Returns true for white space, or a byte of a byte order mark. */
 function isBlank(byte: number): boolean {
   return byte === 32 || (byte >= 9 && byte <= 13) || byte === 0xef || byte === 0xbb || byte === 0xbf
 }

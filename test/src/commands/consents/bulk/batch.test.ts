@@ -193,7 +193,7 @@ describe('create --file: rejected rows of a batch', () => {
     expect(again[0]?.[0]?.idempotency_key).toBe(batches()[0]?.[4]?.idempotency_key)
   })
 
-  it('when the quota is used up, stop the job, and --resume creates the rest, none twice', async () => {
+  it('stop the job when the quota is used up, and --resume creates the rest, none twice', async () => {
     let left = 120
     const made = serve(() => (left-- > 0 ? undefined : [429, 'quota_exceeded']))
     const stopped = await create('--file', inFile(subjects(200)))
@@ -216,14 +216,14 @@ it('when its results cannot be written, create --file also counts those in fligh
 })
 
 describe('create --file: a batch without a usable response', () => {
-  it('when it is too large, is halved until every line is created once', async () => {
+  it('is halved until every line is created once, when it is too large', async () => {
     const made = serve(undefined, 40)
     expect(await create('--file', inFile(subjects(150)))).toMatchObject({ code: 0, rows: created(subjects(150)) })
     expect(made).toEqual(once(subjects(150)))
     expect(batches().map(({ length }) => length)).toEqual([150, 75, 38, 37, 75, 38, 37])
   })
 
-  it('when an invalid line causes its rejection, is halved until that line is alone; later lines are still sent in batches', async () => {
+  it('is halved until an invalid line is alone; later lines are still sent in batches', async () => {
     const made = serve(({ subject_id }) => (subject_id === 's9' ? [400, 'invalid_request'] : undefined))
     refuseBatches(text => text.includes('"s9"'))
     const { code, rows } = await create('--file', inFile(subjects(3000)), '--concurrency', '1')
@@ -251,7 +251,7 @@ describe('create --file: a batch without a usable response', () => {
     expect(stderr).not.toContain('nothing was sent')
   })
 
-  it('when its response is lost, is retried with the same keys', async () => {
+  it('is retried with the same keys when its response is lost', async () => {
     const made = serve()
     let isLost = false
     cli.instance.use(
@@ -271,7 +271,7 @@ describe('create --file: a batch without a usable response', () => {
   it.each([
     ['is never answered', () => fails(503, 'unavailable')],
     ['has fewer results than lines', () => HttpResponse.json({ results: [] })],
-  ])('when it %s, its lines are unknown until --resume retries them', async (_, answer) => {
+  ])('its lines are unknown until --resume retries them, when it %s', async (_, answer) => {
     const made = serve()
     let isBroken = true
     cli.instance.use(http.post(batchPath, () => (isBroken ? answer() : undefined)))

@@ -30,10 +30,10 @@ describe('--map-init', () => {
   })
 
   it.each([
-    ['is a usage error for NDJSON', ['--file', 'x.ndjson'], 'only with CSV and TSV'],
-    ['is a usage error without a file', [], 'requires --file'],
-    ['is a usage error for a file without a header', ['--file', '-', '--format', 'csv'], 'has no header'],
-  ])('%s', async (_, flags, problem) => {
+    ['rejects NDJSON', ['--file', 'x.ndjson'], 'only with CSV and TSV'],
+    ['requires a file', [], 'requires --file'],
+    ['rejects a file without a header', ['--file', '-', '--format', 'csv'], 'has no header'],
+  ])('--map-init %s', async (_, flags, problem) => {
     const ran = await cli.run(['create', ...flags, '--map-init', join(folder.path, 'never.json')], {
       stdin: '',
     })
@@ -73,7 +73,7 @@ describe('create --file --map', () => {
   })
 
   it.each([
-    ['a column that is not there', 'subject_id=Mail', 'no column "Mail", which the map names'],
+    ['a column that is not there', 'subject_id=Mail', 'does not have the column "Mail", which the map requires'],
     ['a field that is none', '{"fields":{"subject":"E-Mail"}}', '"subject" is not a field'],
     ['a column and its field in the wrong order', 'E-Mail=subject_id', '"E-Mail" is not a field'],
     ['no column', 'subject_id=', 'requires a column'],

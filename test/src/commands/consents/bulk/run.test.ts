@@ -213,7 +213,7 @@ describe('create --file -: invalid lines', () => {
 })
 
 describe('create --file: errors of the instance', () => {
-  it('for some lines exit with 8, and each line has its error code', async () => {
+  it('exit with 8 when they concern some lines, and each line has its error code', async () => {
     creating()
     const { code, rows, stderr } = await importLines([line('a'), line('b', { status: 400 }), line('c')].join('\n'))
     expect(code).toBe(8)

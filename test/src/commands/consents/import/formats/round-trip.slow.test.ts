@@ -87,7 +87,7 @@ function fromEither(expected: Person, actual: Person | undefined): Person {
 }
 
 describe('a file of each format', () => {
-  describe.each(formatNames)('%s', format => {
+  describe.each(formatNames)('format %s', format => {
     it(`converts ${rows} rows into rows that the service accepts, with their meaning, and counts each outcome`, async () => {
       const fixture = makers[format](seed, rows)
       const { prepared, refused, text } = await prepareFixture(format, fixture)
