@@ -34,7 +34,7 @@ import|--site|@sites|site of the records, by name or id
 import|--dry-run||send no record: print each value with its meaning, and check the instance
 import|--map|files|a JSON file that maps the columns and values
 import|--map-init|files|write a map of undecided values, or of a CSV, to a new file to edit
-import|--policy-version|none|policy version that all answers are about
+import|--policy-version|none|policy version of all answers
 import|--timezone|none|time zone of local times, such as Europe/Berlin
 import|--csv-unguard||remove the ' that guards cells beginning with = + - @ in CSV
 import|--refused-out|files|write a list of rejected rows to a new file
@@ -54,7 +54,7 @@ list|--refused||only records that are not accepted
 list|--from|none|created at this time or later: RFC 3339, 2026-01-31 (UTC), 7d or 24h ago
 list|--to|none|created at this time or earlier; a date includes its whole day
 list|--limit|none|list at most n records (on a terminal 50 unless --all)
-list|--all||list every record, on a terminal too
+list|--all||list every record, also on a terminal
 list|--count||print only the number of records
 list|--include-deleted||include deleted records
 list|--consent-id|none|only records with this label
@@ -72,8 +72,8 @@ update|--accepted||the subject accepted
 update|--refused||the subject refused
 update|--pref|none|a preference; repeatable (true, false, numbers and JSON are typed)
 update|--preferences|none|all preferences as a JSON object, from a file or standard input
-update|--replace-preferences||remove preferences that are not given
-update|--where|none|change every record that matches these filters of list
+update|--replace-preferences||remove all preferences that are not given
+update|--where|none|change every record that matches these list filters
 update|--yes||skip the confirmation prompt
 update|-y||skip the confirmation prompt
 update|--confirm|none|skip the prompt, but only if exactly n records match
@@ -133,13 +133,13 @@ subject|verify|=subject verify|Verify a receipt, its chain, and that its records
 subject|receipts|=subject receipts|List erasure receipts, or print one
 subject|keys|=subject keys|Show the key that signs receipts
 subject find|--also|none|another identifier of the same person; repeatable
-subject find|--request|@tickets|take the identifiers from this request of the register
+subject find|--request|@tickets|use the identifiers of this request in the register
 subject find|--all-profiles||search every stored instance, each with its own key
 subject find|--like||also find identifiers that differ only in case, surrounding blanks or Unicode form
 subject export|--also|none|another identifier of the same person; repeatable
-subject export|--request|@tickets|take the identifiers from this request of the register
+subject export|--request|@tickets|use the identifiers of this request in the register
 subject erase|--also|none|another identifier of the same person; repeatable
-subject erase|--request|@tickets|take the identifiers from this request of the register
+subject erase|--request|@tickets|use the identifiers of this request in the register
 subject erase|--ticket|none|ticket of the request; required without --request
 subject erase|--reason|none|reason to state in the receipt
 subject erase|--received|none|when the request was received, such as 2026-01-31; sets the due date
@@ -162,7 +162,7 @@ subject purge|<|@receipts|
 subject resume|<|@erasures|
 subject verify|--live||check that the instance shows each of its records as deleted
 subject verify|--purged||request a certificate that the personal data of its records is purged
-subject verify|--certificate-out|files|write that certificate to a new file
+subject verify|--certificate-out|files|write the certificate to a new file
 subject verify|--subject|none|check that it is about this data subject; with --live, that no live record is left
 subject verify|--public-key|files|the signing key, in PEM; by default the profile’s own
 subject verify|<|@receipts|
@@ -182,9 +182,9 @@ requests|report|=requests report|Report how many requests were answered, and how
 requests list|--check||list only overdue requests, and exit with 8 if there is one
 requests list|--closed||list closed requests instead of open ones
 requests list|--all||list open and closed requests
-requests list|--assignee|none|only requests assigned to NAME
+requests list|--assignee|none|list only requests assigned to NAME
 requests list|--kind|:access erasure rectification objection|only those of a kind
-requests list|--subject|none|only requests of this data subject; closed ones match by HMAC
+requests list|--subject|none|list only requests of this data subject; closed ones match by HMAC
 requests next|--assignee|none|only requests assigned to NAME
 requests show|--history||show the audit entries instead: who changed what, when
 requests show|<|@tickets|
@@ -193,7 +193,7 @@ requests add|--received|none|when it was received, such as 2026-01-31 (today)
 requests add|--also|none|another identifier of the same person; repeatable
 requests add|--assignee|none|person who handles the request
 requests add|<|@tickets|
-requests update|--assignee|none|person who handles the request from now on
+requests update|--assignee|none|new assignee of the request
 requests update|--unassign||remove the assignee
 requests update|--kind|:access erasure rectification objection|what is requested
 requests update|--received|none|when it was received; recalculates the due date
@@ -279,12 +279,12 @@ notices list|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile
 notices list|--password-stdin||read the password from standard input instead of prompting
 notices show|--site|@sites|name or id of the site (the profile’s site)
 notices show|--lang|none|the language, if there are several
-notices show|--at|none|the version that was in effect then, instead of a version
+notices show|--at|none|the version in effect at this time, instead of a version number
 notices show|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)
 notices show|--password-stdin||read the password from standard input instead of prompting
 notices publish|--site|@sites|name or id of the site (the profile’s site)
 notices publish|--file|files|a text: .txt, .md, .html or .pdf; repeatable
-notices publish|--lang|none|language of a file whose name does not show it (policy.de.md does); repeat for each file
+notices publish|--lang|none|language of a file, unless its name includes it (policy.de.md); repeat for each file
 notices publish|--purpose|none|a purpose by its key in preferences, or key@de=title; repeatable
 notices publish|--purpose-iri|none|IRI of a purpose in the W3C Data Privacy Vocabulary; repeatable
 notices publish|--controller|none|name and contact details of the data controller
@@ -410,7 +410,7 @@ admin user add|--account|none|id of the account, or a user’s e-mail; required 
 admin user add|--password-stdin||read the password from standard input instead of generating one
 admin user add|--database-url|none|a PostgreSQL server (DATABASE_URL)
 admin user add|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)
-admin user list|--account|none|only users of this account: its id, or a user’s e-mail
+admin user list|--account|none|list only users of this account: its id, or a user’s e-mail
 admin user list|--database-url|none|a PostgreSQL server (DATABASE_URL)
 admin user list|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)
 admin user remove|--email|none|e-mail address that the user signs in with
@@ -488,7 +488,7 @@ help|<|:options output exit-codes environment create import list get update rm r
 |--header||start TSV with a header
 |--columns|none|columns of tables, TSV and CSV, comma-separated
 |--no-truncate||do not cut tables to the width of the terminal
-|--no-csv-guard||leave CSV cells that look like formulas as they are
+|--no-csv-guard||do not escape CSV cells that look like formulas
 |--out|files|write to a new file that only you can read
 |--force||overwrite the file of --out
 |--pager||show the records in a pager (PAGER, or less)
@@ -496,7 +496,7 @@ help|<|:options output exit-codes environment create import list get update rm r
 |-p|@profiles|stored instance to use
 |--base-url|none|address of the instance
 |--color|:auto always never|when to use colour
-|--timeout|none|timeout of a request with its retries
+|--timeout|none|timeout of a request, including retries
 |--max-wait|none|longest single wait before a retry (60)
 |--ca-file|files|additional certificate authorities to trust (PEM)
 |--verbose||log settings, requests and retries to stderr

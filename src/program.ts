@@ -62,7 +62,7 @@ export async function buildProgram(
     .option('--header', 'start TSV with a header')
     .option('--columns <names>', 'columns of tables, TSV and CSV, comma-separated')
     .option('--no-truncate', 'do not cut tables to the width of the terminal')
-    .option('--no-csv-guard', 'leave CSV cells that look like formulas as they are')
+    .option('--no-csv-guard', 'do not escape CSV cells that look like formulas')
     .option('--out <file>', 'write to a new file that only you can read')
     .option('--force', 'overwrite the file of --out')
     .option('--pager', 'show the records in a pager (PAGER, or less)')
@@ -82,7 +82,7 @@ Start here:
 
 function addRequestFlags(program: Command): void {
   program
-    .option('--timeout <seconds>', 'timeout of a request with its retries')
+    .option('--timeout <seconds>', 'timeout of a request, including retries')
     .option('--max-wait <seconds>', 'longest single wait before a retry (60)')
     .option('--ca-file <path>', 'additional certificate authorities to trust (PEM)')
     .option('--verbose', 'log settings, requests and retries to stderr')

@@ -46,7 +46,7 @@ export async function readSubjects(
 export const requestOption = { request: text(1, 100).optional() }
 
 export function addRequestFlag(command: Command): Command {
-  return command.option('--request <ticket>', 'take the identifiers from this request of the register')
+  return command.option('--request <ticket>', 'use the identifiers of this request in the register')
 }
 
 export interface Person {

@@ -71,7 +71,7 @@ Examples:
 }
 
 export function list(command: Command, ctx: Context): void {
-  addDatabaseFlags(command.option('--account <account>', 'only users of this account: its id, or a user’s e-mail'))
+  addDatabaseFlags(command.option('--account <account>', 'list only users of this account: its id, or a user’s e-mail'))
     .description(`
 Examples:
   $ consentctl admin user list

@@ -82,7 +82,7 @@ export function importCommand(command: Command, ctx: Context): void {
     .option('--dry-run', 'send no record: print each value with its meaning, and check the instance')
     .option('--map <file>', 'a JSON file that maps the columns and values')
     .option('--map-init <path>', 'write a map of undecided values, or of a CSV, to a new file to edit')
-    .option('--policy-version <n>', 'policy version that all answers are about')
+    .option('--policy-version <n>', 'policy version of all answers')
     .option('--timezone <zone>', 'time zone of local times, such as Europe/Berlin')
     .option('--csv-unguard', "remove the ' that guards cells beginning with = + - @ in CSV")
     .option('--refused-out <path>', 'write a list of rejected rows to a new file')

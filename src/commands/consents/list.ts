@@ -39,7 +39,7 @@ const screenful = 50
 export function list(command: Command, ctx: Context): void {
   addFilterFlags(command, { isRare: false })
     .option('--limit <n>', `list at most n records (on a terminal ${screenful} unless --all)`)
-    .option('--all', 'list every record, on a terminal too')
+    .option('--all', 'list every record, also on a terminal')
     .option('--count', 'print only the number of records')
     .option('--include-deleted', 'include deleted records')
   addFilterFlags(command, { isRare: true })

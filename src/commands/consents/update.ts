@@ -30,8 +30,8 @@ type Options = z.output<typeof Options>
 
 export function update(command: Command, ctx: Context): void {
   const single = acceptanceFlags(command.argument('[id]', 'id of the record; - reads ids or changes, one per line'))
-    .option('--replace-preferences', 'remove preferences that are not given')
-    .option('--where <filters>', 'change every record that matches these filters of list', collect)
+    .option('--replace-preferences', 'remove all preferences that are not given')
+    .option('--where <filters>', 'change every record that matches these list filters', collect)
   addConfirmFlags(single, 'record')
   addDryRunFlag(
     addLineFlags(single, {

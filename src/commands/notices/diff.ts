@@ -27,9 +27,7 @@ const Options = z.strictObject({
 export function diff(command: Command, ctx: Context): void {
   addSignInFlags(
     addSiteFlag(
-      command
-        .argument('<version>', 'the policy version to compare with')
-        .argument('<newer>', 'the policy version to compare it with'),
+      command.argument('<version>', 'the first policy version').argument('<newer>', 'the second policy version'),
     ).option('--lang <tag>', 'compare only the text in this language'),
   )
     .description(`

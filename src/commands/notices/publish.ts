@@ -44,7 +44,7 @@ export function publish(command: Command, ctx: Context): void {
         .requiredOption('--file <path>', 'a text: .txt, .md, .html or .pdf; repeatable', collect)
         .option(
           '--lang <tag>',
-          'language of a file whose name does not show it (policy.de.md does); repeat for each file',
+          'language of a file, unless its name includes it (policy.de.md); repeat for each file',
           collect,
         )
         .option('--purpose <key=title>', 'a purpose by its key in preferences, or key@de=title; repeatable', collect)

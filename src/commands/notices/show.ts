@@ -29,7 +29,7 @@ export function show(command: Command, ctx: Context): void {
   addSignInFlags(
     addSiteFlag(command.argument('[version]', 'the policy version'))
       .option('--lang <tag>', 'the language, if there are several')
-      .option('--at <time>', 'the version that was in effect then, instead of a version'),
+      .option('--at <time>', 'the version in effect at this time, instead of a version number'),
   )
     .description(`
 Writes exactly the published bytes to a pipe or to the file of --out, after checking their SHA-256. On a terminal,

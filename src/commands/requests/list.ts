@@ -17,9 +17,9 @@ export function list(command: Command, ctx: Context): void {
     .option('--check', 'list only overdue requests, and exit with 8 if there is one')
     .option('--closed', 'list closed requests instead of open ones')
     .option('--all', 'list open and closed requests')
-    .option('--assignee <name>', 'only requests assigned to NAME')
+    .option('--assignee <name>', 'list only requests assigned to NAME')
     .addOption(new Option('--kind <kind>', 'only those of a kind').choices(requestKinds))
-    .option('--subject <id>', 'only requests of this data subject; closed ones match by HMAC')
+    .option('--subject <id>', 'list only requests of this data subject; closed ones match by HMAC')
     .description(`
 Lists open requests by the day they are due (UTC), so overdue ones come first; their state reads overdue.
 

@@ -29,7 +29,7 @@ type Options = z.output<typeof Options>
 export function update(command: Command, ctx: Context): void {
   command
     .argument('<ticket>', 'the ticket of the request')
-    .option('--assignee <name>', 'person who handles the request from now on')
+    .option('--assignee <name>', 'new assignee of the request')
     .option('--unassign', 'remove the assignee')
     .addOption(new Option('--kind <kind>', 'what is requested').choices(requestKinds))
     .option('--received <date>', 'when it was received; recalculates the due date')

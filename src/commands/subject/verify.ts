@@ -53,7 +53,7 @@ export function verify(command: Command, ctx: Context): void {
     .argument('<receipt>', 'a file, or the number, job or ticket of a receipt, or last')
     .option('--live', 'check that the instance shows each of its records as deleted')
     .option('--purged', 'request a certificate that the personal data of its records is purged')
-    .option('--certificate-out <file>', 'write that certificate to a new file')
+    .option('--certificate-out <file>', 'write the certificate to a new file')
     .option('--subject <id>', 'check that it is about this data subject; with --live, that no live record is left')
     .option('--public-key <file>', 'the signing key, in PEM; by default the profile’s own', collect)
     .description(`

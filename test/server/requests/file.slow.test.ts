@@ -93,7 +93,7 @@ describe('subject erase --file', () => {
     ['a ticket twice', 'ticket,identifier\nDSR-1,ada\nDSR-1,bob\n', 'line 3 repeats the ticket DSR-1 of line 2'],
     ['an identifier twice', 'ticket,identifier\nDSR-1,ada\nDSR-2,ada\n', 'line 3 repeats the identifier ada of line 2'],
     ['a day that does not exist', 'ticket,received,identifier\nDSR-1,2026-02-30,ada\n', 'line 2: invalid time'],
-    ['a day in the future', 'ticket,received,identifier\nDSR-1,2999-01-01,ada\n', 'day 2999-01-01 is in the future'],
+    ['a day in the future', 'ticket,received,identifier\nDSR-1,2999-01-01,ada\n', 'is in the future: 2999-01-01'],
     ['a header in UTF-16 without a mark', 'ticket\0,identifier\nDSR-1,ada\n', 'line 1: the header is UTF-16'],
     ['more cells than columns', 'ticket,identifier\nDSR-1,ada,bob\n', 'line 2 has 3 cells, and the header 2'],
     ['a file without data rows', 'ticket,identifier\n', 'has no data rows'],

@@ -111,7 +111,7 @@ describe('import file formats', () => {
     ['a CSV with CR alone', csv.replaceAll('\n', '\r'), {}, 'end with CR only'],
     ['two JSON documents', '[][]', inJson, 'not valid JSON'],
     ['elements without text', '[{},,{}]', inJson, 'not valid JSON'],
-    ['a missing column', 'person,time,marketing\n', {}, 'has no column "analytics"'],
+    ['a missing column', 'person,time,marketing\n', {}, 'does not have the column "analytics"'],
     [
       'a column twice',
       'person,time,marketing,analytics,Person\nperson',

@@ -97,7 +97,7 @@ describe('import --from csv --map-init', () => {
 
   it.each([
     [['--from', 'csv'], 'a CSV requires a map of its columns'],
-    [['--from', 'consenti'], '"accepted" has to be in a map of yours'],
+    [['--from', 'consenti'], 'do not contain "accepted"'],
     [['--from', 'klaro', '--policy-version', '3000000000'], 'must be from 1 to 2147483647'],
   ])('without it, import %s is a usage error', async (flags, message) => {
     expectExit(await run(['import', write('a\n'), ...flags, '--dry-run']), 2, message)

@@ -82,8 +82,8 @@ describe('timeReader', () => {
 
   it('rejects a pattern without a full date and time', () => {
     expect(() => read('', 'YYYY-MM-DD', 'UTC')).toThrow('no year, month, day, hour or minute')
-    expect(() => read('', 'YYYY-MM-DD HH:mm MM', 'UTC')).toThrow('twice')
+    expect(() => read('', 'YYYY-MM-DD HH:mm MM', 'UTC')).toThrow('repeats')
     expect(() => read('', 'YYYY-MM-DD hh:mm', 'UTC')).toThrow('together')
-    expect(() => read('', 'DD/MM/YYYY HH:mmXXX')).toThrow('letters that mean nothing: XXX')
+    expect(() => read('', 'DD/MM/YYYY HH:mmXXX')).toThrow('unknown letters: XXX')
   })
 })
