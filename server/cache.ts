@@ -11,8 +11,7 @@ interface Lookup<T> {
 }
 
 /**
- * LRU cache of 10,000 entries, without misses and errors. By default they expire after a second, whose age counts from
- * the start of the lookup.
+ * LRU cache of 10,000 entries, without misses and errors. By default they expire a second after the start of the lookup.
  */
 export class Cache<T> {
   readonly #lookups = new LRUCache<string, Lookup<T>>({

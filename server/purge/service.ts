@@ -270,10 +270,7 @@ async function purgeAccount(
   return purged
 }
 
-/**
- * Purges those of the named records that are deleted. Skips those that fail, do not verify, or that another node is
- * purging.
- */
+/** Purges the given records that are deleted. Skips those that fail, do not verify, or that another node is purging. */
 export async function purgeNamed(
   sql: Sql,
   accountId: string,

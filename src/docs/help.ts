@@ -16,7 +16,7 @@ export interface Look {
 /** A line (a heading if it ends with a colon), or a term with its text. */
 type Part = string | readonly [term: string, text: string]
 
-/** Numbers of described entries; the others are only named. */
+/** Numbers of entries with a description; the others are only listed. */
 interface Extent {
   readonly flags: number
   readonly commands: number

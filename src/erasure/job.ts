@@ -165,7 +165,7 @@ export async function unfinishedJobs(ctx: Pick<Context, 'settings' | 'host'>): P
       for (const run of await jobs.runs(job))
         for await (const entry of run()) if (entry[0] === 'p') people.push(entry[1])
     } catch {
-      // a damaged job is named when it is resumed
+      // A damaged job is reported when it is resumed.
     }
     unfinished.push({ ...header, people })
   }

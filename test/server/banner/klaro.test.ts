@@ -34,7 +34,7 @@ describe('POST /api/v1/public/klaro/v1/privacy-managers/{token}/submit', () => {
     ['decline', { ads: false }, false],
     ['decline', { ads: true }, false],
     ['contextual-accept', { ads: true }, true],
-  ])('records a choice of the type %s of %j as accepted: %s', async (type, consents, accepted) => {
+  ])('records a %s choice of %j as accepted: %s', async (type, consents, accepted) => {
     const answer = await submit(submission(consents, { type, config: 'shop' }))
     expect([answer.status, corsOf(answer)]).toEqual([200, cors.readable])
     expect(answer.body).toEqual({ id: expect.any(String) })

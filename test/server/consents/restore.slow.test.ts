@@ -95,7 +95,7 @@ describe('POST /api/v1/consents/{id}/restore › 200', () => {
 })
 
 describe('POST /api/v1/consents/{id}/restore › of a record that an erasure request covers', () => {
-  it('returns 409 without despite_erasure, and with it records restored_despite_erasure', async () => {
+  it('returns 409 without despite_erasure, and records restored_despite_erasure with it', async () => {
     const { id } = await owner.create({ subject_id: 'maria' })
     expect((await erase('maria')).body.erased).toBe(1)
     for (const body of [{}, { despite_erasure: false }]) {

@@ -139,7 +139,7 @@ describe.skipIf(!browserPath)('the dashboard › statistics', () => {
     expect(await page.getByRole('button', { name: 'Show', exact: false }).count()).toBe(1)
   })
 
-  it('shows no numbers of other filters next to an error', async () => {
+  it('when a request fails, shows no numbers of earlier filters', async () => {
     const account = await service.newAccount()
     await createMany(account, persons(12, { accepted: true }))
     const page = await dashboard.open(account, 'statistics')

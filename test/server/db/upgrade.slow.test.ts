@@ -71,7 +71,7 @@ describe.skipIf(!hasSessions)('migrate › alongside nodes of the previous versi
   it.each([
     ['a long read, such as a backup', 1, 'select from records, totals'],
     ['a read of the last table of a migration', 4, 'select from totals'],
-  ])('blocks no request until the end of %s, and logs once that it waits', async (_name, count, read) => {
+  ])('does not block requests until %s has ended, and logs once that it waits', async (_name, count, read) => {
     const newest = await startWith(count)
     const { slowestMs, told, last } = await migrateBeside(read, 2800)
     expect(slowestMs).toBeLessThan(1200)

@@ -95,7 +95,7 @@ describe('the command that continues a list', () => {
     expect(resumption(again.stderr)).toEqual(['list', '--limit', '50', '--cursor', 'after-200'])
   })
 
-  it('keeps the filters', async () => {
+  it('repeats the filters of the list', async () => {
     cli.instance.use(listOf(300))
     const { stderr } = await cli.run(['list', '--limit', '10', '--from', '7d', '--to', '1h'])
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 60_000 })

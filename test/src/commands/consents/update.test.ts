@@ -63,13 +63,13 @@ describe('update › preferences', () => {
     expect(cli.sent()[0]?.body).toEqual({ accepted: true, preferences: { only: 1 } })
   })
 
-  it('are set when the record has none', async () => {
+  it('preferences are set when the record has none', async () => {
     cli.instance.use(answers('get', byId, { id, accepted: true, created_at: 'x' }), answers('put', byId, before))
     expect(await update('--pref', 'a=1')).toMatchObject({ code: 0 })
     expect(cli.sent()[1]?.body).toEqual({ preferences: { a: 1 } })
   })
 
-  it('are not written when the record cannot be read', async () => {
+  it('preferences are not written when the record cannot be read', async () => {
     cli.instance.use(http.get(byId, () => fails(404, 'not_found')))
     expect(await update('--pref', 'a=1')).toMatchObject({ code: 3, stdout: '' })
     expect(cli.sent()).toMatchObject([{ method: 'GET' }])

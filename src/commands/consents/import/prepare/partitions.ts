@@ -65,7 +65,7 @@ interface Stored {
 }
 
 interface Limits {
-  /** Characters in memory. */
+  /** Maximum number of characters in memory. */
   readonly length: number
   /** Maximum characters per person; longer ones are rejected. */
   readonly personLength: number
