@@ -284,7 +284,7 @@ describe('readConfig › invalid value', () => {
     writeFileSync(file, '\n')
     expect(failureOf(env).message).toBe(`DATABASE_URL_FILE: ${file} is empty`)
     writeFileSync(file, 'S3cr3t')
-    expect(failureOf(env).message).toBe('DATABASE_URL: must begin with postgres:// or postgresql://')
+    expect(failureOf(env).message).toBe('DATABASE_URL: must start with postgres:// or postgresql://')
     expect(failureOf({ ...env, DATABASE_URL: 'postgres://a/b' }).message).toBe(
       'DATABASE_URL_FILE: DATABASE_URL is set, too',
     )
