@@ -209,7 +209,7 @@ describe('the alerting rules', () => {
     const used = rules.flatMap(({ expr }) => all(expr, /\b((?:http|consentctl|nodejs)_[a-z\d_]+)/g))
     expect(used.length).toBeGreaterThan(10)
     for (const name of used) expect(known).toContain(name.replace(/_bucket$/, ''))
-    const jobs = rules.flatMap(({ expr }) => all(expr, /job="([^"]+)"/g))
+    const jobs = rules.flatMap(({ expr }) => all(expr, /task="([^"]+)"/g))
     for (const job of jobs) expect(page).toContain(`\`${job}\``)
     for (const { annotations } of rules) expect(annotations.summary).toMatch(/^[A-Z].*\.$|consentctl/)
   })

@@ -2,7 +2,6 @@ import type { Fragment, JSONValue, Sql } from 'postgres'
 import type { Actor, State } from '../../src/evidence/chain.ts'
 import { empty, instant, staticFragment, toArrayLiteral } from '../db/fragments.ts'
 import { andFilters } from './filters.ts'
-import { newestAnswer } from './newest-answer.ts'
 import type {
   ActionEntry,
   BatchLink,
@@ -376,17 +375,31 @@ export function findEvents(sql: Sql, accountId: string, id: string, limit: numbe
     order by h.version limit ${limit}`
 }
 
-/** The live record with a subject's newest answer on a site, as `check` finds it; undefined if there is none. */
+/** More live records on a site have an identifier that is no person, such as `guest`. */
+const mostRecordsOfPerson = 1000
+
+/** The live record that a subject answered last on a site; undefined if there is none, or the subject is no person. */
 export async function findNewestAnswer(
   sql: Sql,
   accountId: string,
   subjectId: string,
   siteId: string,
-): Promise<{ id: string; answered_at: Date } | undefined> {
-  const of = { subject: sql`${subjectId}`, site: sql`${siteId}::uuid`, purpose: null, onlyWitnessed: false, at: null }
-  const [row] = await sql<{ id: string; answered_at: Date }[]>`
-    select a.id, a.answered_at from (${newestAnswer(sql, accountId, of)}) a`
-  return row
+): Promise<string | undefined> {
+  const [row] = await sql<{ id: string }[]>`
+    select id from (
+      select r.id, count(*) over () as records, (
+        select max(coalesce(h.given_at, h.created_at)) from consent_history h
+        where h.account_id = ${accountId} and h.consent_id = r.id and h.action in ('created', 'imported', 'updated')
+      ) as answered_at
+      from (
+        select id from consents
+        where account_id = ${accountId} and subject_id = ${subjectId} and site_id = ${siteId} and deleted_at is null
+        limit ${mostRecordsOfPerson + 1}
+      ) as r
+    ) as answers
+    where records <= ${mostRecordsOfPerson}
+    order by answered_at desc, id desc limit 1`
+  return row?.id
 }
 
 export async function findOldestKey(sql: Sql, before: Date): Promise<Date | null> {

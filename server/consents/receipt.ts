@@ -26,8 +26,7 @@ import { noConsent } from './service.ts'
 /** An event has up to 16 KiB of preferences. */
 const maxEvents = 500
 
-const tooManyEvents = (record: string) =>
-  `${record} has more than ${maxEvents} events, too many for a receipt; its history has them all.`
+const tooManyEvents = `The record has more than ${maxEvents} events, too many for a receipt: read its history instead.`
 
 /**
  * @throws Failure `not_found`, also for a deleted record; `conflict` for too many events or a backdated one;
@@ -41,7 +40,7 @@ export async function issueReceipt(
   const rows = await findEvents(sql, caller.accountId, id, maxEvents + 1)
   const last = rows.at(-1)
   if (!last) throw noConsent()
-  if (rows.length > maxEvents) throw new Failure('conflict', tooManyEvents('The record'))
+  if (rows.length > maxEvents) throw new Failure('conflict', tooManyEvents)
   const problem = findProblem(id, last, rows)
   if (problem !== null) throw notVerified(id, problem)
   const places = (await findPlaces(sql, caller.accountId, id, signer.keyId)).slice(0, rows.length)
@@ -105,28 +104,34 @@ async function findNewerAnswer(
   issued_at: string,
 ): Promise<ConsentReceipt['newer_answer']> {
   if (subject_id === null) return null
-  const newest = await findNewestAnswer(sql, accountId, subject_id, site_id)
-  if (!newest || newest.id === record_id) return null
-  const rows = await findEvents(sql, accountId, newest.id, maxEvents + 1)
+  const id = await findNewestAnswer(sql, accountId, subject_id, site_id)
+  if (id === undefined || id === record_id) return null
+  const rows = await findEvents(sql, accountId, id, maxEvents + 1)
   const last = rows.at(-1)
-  if (!last)
-    throw new Failure('conflict', `The record ${newest.id} of the same person was deleted meanwhile. Try again.`)
-  if (rows.length > maxEvents)
-    throw new Failure('conflict', tooManyEvents(`The newer record ${newest.id} of the person`))
-  await requireVerified(sql, accountId, newest.id)
-  const notice = await findPrivacyNotice(sql, accountId, { ...last, record_id: newest.id })
-  const { state, purposes } = describeConsent(rows, notice)
+  if (!last) throw new Failure('conflict', `The record ${id} of the same person was deleted meanwhile. Try again.`)
+  const answered_at = latestAnswer(rows)
+  const finding = rows.length > maxEvents ? 'too many events' : await findFinding(sql, accountId, id)
+  if (finding) return { record_id: id, answered_at, consent_status: null, purposes: null }
+  const { state, purposes } = describeConsent(rows, await findPrivacyNotice(sql, accountId, { ...last, record_id: id }))
   const dates = { issued_at, expires_at: last.expires_at?.toISOString() ?? null }
-  const answered_at = newest.answered_at.toISOString()
-  return { record_id: newest.id, answered_at, consent_status: statusOf(state, dates), purposes }
+  return { record_id: id, answered_at, consent_status: statusOf(state, dates), purposes }
+}
+
+function latestAnswer(rows: readonly EventRow[]): string {
+  const answers = rows.filter(({ action }) => action === 'created' || action === 'imported' || action === 'updated')
+  const times = answers.map(({ given_at, created_at }) => (given_at ?? created_at).getTime())
+  return new Date(times.reduce((latest, time) => Math.max(latest, time), 0)).toISOString()
 }
 
 /** Verifies more than the receipt says: a deletion undone by SQL is in the history. */
 async function requireVerified(sql: Sql, accountId: string, id: string): Promise<void> {
-  for await (const { findings } of inspectRecords(sql, accountId, { ids: [id] })) {
-    const [finding] = findings
-    if (finding) throw notVerified(id, describe(finding))
-  }
+  const finding = await findFinding(sql, accountId, id)
+  if (finding) throw notVerified(id, describe(finding))
+}
+
+async function findFinding(sql: Sql, accountId: string, id: string): Promise<Finding | undefined> {
+  for await (const { findings } of inspectRecords(sql, accountId, { ids: [id] })) if (findings[0]) return findings[0]
+  return undefined
 }
 
 function notVerified(id: string, problem: string): Failure {

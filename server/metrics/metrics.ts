@@ -68,12 +68,12 @@ export function createMetrics() {
     'Records that a purge left, and other parts of it that failed.',
   )
   const last = new Gauge({
-    name: 'consentctl_job_last_success_timestamp_seconds',
+    name: 'consentctl_task_last_success_timestamp_seconds',
     help: 'Unix time of the last run of a background job that succeeded on this node.',
-    labelNames: ['job'],
+    labelNames: ['task'],
     registers,
   })
-  const jobFailures = counter('consentctl_job_failures_total', 'Runs of a background job that failed.', 'job')
+  const taskFailures = counter('consentctl_task_failures_total', 'Runs of a background job that failed.', 'task')
   let countDropped = () => 0
   measure(Counter, 'consentctl_log_lines_dropped_total', 'Log lines dropped because stderr was not read.', () =>
     countDropped(),
@@ -109,8 +109,8 @@ export function createMetrics() {
     observer,
     ...counts,
     countPurgeFailure: () => unpurged.inc(),
-    onJobEnd: (job: string, isSuccess: boolean) =>
-      isSuccess ? last.set({ job }, Date.now() / 1000) : jobFailures.inc({ job }),
+    onJobEnd: (task: string, isSuccess: boolean) =>
+      isSuccess ? last.set({ task }, Date.now() / 1000) : taskFailures.inc({ task }),
     countBackdated: (entries: number) => backdated.inc(entries),
     watchLog: (read: () => number) => {
       countDropped = read

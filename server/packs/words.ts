@@ -38,9 +38,9 @@ function describeNewer({ record, receipt }: Pack): [name: string, value: string]
   const { newer_answer: newer, issued_at } = receipt
   if (record.subject_id === null) return [['Newer answer', 'not known: the record names no person']]
   if (!newer) return [['Newer answer of this person on this site', `none known to the service at ${issued_at}`]]
-  const purposes = newer.purposes.map(({ purpose, state }) => `${JSON.stringify(purpose)} ${purposeWords(state)}`)
-  const status = newer.consent_status.replace(/^.*:Consent/, '')
-  const words = [`record ${newer.record_id} of ${newer.answered_at}: ${status}`, ...purposes].join(', ')
+  const purposes = newer.purposes?.map(({ purpose, state }) => `${JSON.stringify(purpose)} ${purposeWords(state)}`)
+  const status = newer.consent_status?.replace(/^.*:Consent/, '') ?? 'what it says is not stated, see its history'
+  const words = [`record ${newer.record_id} of ${newer.answered_at}: ${status}`, ...(purposes ?? [])].join(', ')
   return [['NEWER ANSWER of this person on this site', words]]
 }
 

@@ -13,6 +13,9 @@ export const maxGroupsPerDay = 500
 /** Value of the row for a day's other groups. */
 export const otherGroups = ''
 
+/** Of a record's answers, so many of the last count for its purposes: a visitor may change a record without end. */
+export const mostVersions = 20
+
 /** A subject with more records, such as `guest`, is not a person. */
 const mostRecordsOfPerson = 1000
 
@@ -77,7 +80,7 @@ export function changes(sql: Sql, accountId: string, wanted: Fragment = sql`true
     select 'preference', p.key, bool_or(e.version = r.version and e.accepted and p.value = 'true'),
       bool_or(e.accepted and p.value = 'true') and not bool_or(e.version = r.version and e.accepted and p.value = 'true')
     from consent_history e cross join lateral jsonb_each(e.preferences) as p
-    where e.account_id = ${accountId} and e.consent_id = r.id and e.version <= r.version and not r.is_purge
+    where e.account_id = ${accountId} and e.consent_id = r.id and e.version > r.version - ${mostVersions} and e.version <= r.version and not r.is_purge
       and jsonb_typeof(p.value) = 'boolean' and p.key ~ ${plainKey}
     group by p.key`
   const groups = (values: Fragment) => sql`

@@ -3,7 +3,7 @@ import type { StatsQuery } from '../../src/contract/index.ts'
 import { entriesPerCheckpoint } from '../../src/evidence/dates.ts'
 import { toArrayLiteral } from '../db/fragments.ts'
 import type { Accounts } from '../db/next-account.ts'
-import { changes, everySite, isShared, isUncounted, otherGroups, progress } from './changes.ts'
+import { changes, everySite, isShared, isUncounted, mostVersions, otherGroups, progress } from './changes.ts'
 
 export interface StatsProgress {
   /** Counted from the start of the log. */
@@ -234,7 +234,8 @@ function uncounted(sql: Sql, accountId: string, by: By | undefined): Fragment {
     select count(*) <= ${maxUncountedKeys} from uncounted u
     cross join lateral (
       select preferences from consent_history
-      where account_id = ${accountId} and consent_id = u.consent_id and version = u.version offset 0
+      where account_id = ${accountId} and consent_id = u.consent_id
+        and version > u.version - ${mostVersions} and version <= u.version offset 0
     ) as h
     cross join lateral jsonb_object_keys(h.preferences))`
   return sql`uncounted as materialized (

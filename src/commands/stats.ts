@@ -29,8 +29,8 @@ export function stats(command: Command, ctx: Context): void {
   addSignInFlags(command)
     .description(`
 Counts the records created on these days, including deleted ones, so a purge does not change the numbers. Accepted:
-consent is currently given, for at least one purpose if the record names any; withdrawn: it was accepted once. A
-person is a subject id. Imported records count on the day of their import, not of the answer. Groups of fewer than ten
+consent is currently given, for at least one purpose of the notice (of the record, if that names none), or without any
+answer for one; withdrawn: it was accepted once. A person is a subject id. Imported records count on the day of their import, not of the answer. Groups of fewer than ten
 persons are hidden, and others if a total would reveal a small one: tables leave them out, and a sentence names them.
 
 Examples:

@@ -44,7 +44,8 @@ function fitsEvents({ events, preferences, privacy_notice: notice, purposes }: C
   if (JSON.stringify(names) !== JSON.stringify(said)) return false
   return purposes.every(({ purpose, state, since }) => {
     const isGiven = Object.hasOwn(preferences, purpose) && preferences[purpose] === true
-    return (since === null ? state === 'not_answered' : times.has(since)) && (state !== 'given' || isGiven)
+    const isTime = since === null || times.has(since)
+    return isTime && (since === null) === (state === 'not_answered') && (state !== 'given' || isGiven)
   })
 }
 

@@ -9,7 +9,7 @@ import { describeDate, findDateProblem } from './dates.ts'
 import { findCheckpointProblem, findSignatureProblem, type TrustedKey } from './key-chain.ts'
 import { isConsistent, isIncluded, isStampOf, toBytes } from './proofs.ts'
 import { type Claimed, readCheckpoint, readSigned, type SignedCheckpoint, toSide } from './signed.ts'
-import { describeNewer, describeSince } from './since.ts'
+import { describeNewer, describeSince, type Present } from './since.ts'
 import { NotValid, notValid, type Verdict } from './verdict.ts'
 
 export interface Keys {
@@ -33,8 +33,8 @@ export interface Sources {
   readonly findKeys: FindKeys
   /** The newest checkpoint of the log, which must extend the document's. Without it the log is not requested. */
   readonly newest?: (() => Promise<Newest>) | undefined
-  /** The instance's present receipt of a record; null if it shows none. Without it, it is not requested. */
-  readonly findPresent?: ((recordId: string) => Promise<ConsentReceipt | null>) | undefined
+  /** The instance's present receipt of a record. Without it, it is not requested. */
+  readonly findPresent?: ((recordId: string) => Promise<Present>) | undefined
   /** Compares the export of a manifest, if it is there. Returns a suffix for the detail. @throws NotValid */
   readonly compareExport?: ((sha256: string) => Promise<string>) | undefined
 }

@@ -1,5 +1,6 @@
 import type { ConsentReceipt } from '../contract/documents/consent-receipt.ts'
 import { purposeWords } from './state.ts'
+import { NotValid } from './verdict.ts'
 
 type Status = Pick<ConsentReceipt, 'consent_status' | 'purposes'>
 
@@ -17,16 +18,26 @@ function describeStatus({ consent_status, purposes }: Status): string {
 /** What a consent receipt says of a newer answer; a suffix for the detail. */
 export function describeNewer({ newer_answer: newer }: ConsentReceipt): string {
   if (!newer) return ''
-  const { record_id, answered_at } = newer
-  return `; the person answered again on this site, in the record ${record_id} at ${answered_at}: ${describeStatus(newer)}`
+  const { record_id, answered_at, consent_status, purposes } = newer
+  const status =
+    consent_status && purposes
+      ? describeStatus({ consent_status, purposes })
+      : 'what it says is not stated, see its history'
+  return `; the person answered again on this site, in the record ${record_id} at ${answered_at}: ${status}`
 }
+
+/** The present receipt of a record; or why there is none, which completes "the instance …". */
+export type Present = ConsentReceipt | { readonly problem: string }
 
 /**
  * What changed since a consent receipt was issued, by the instance's present one; a suffix for the detail.
- * @param present null if the instance shows no live record of its id
+ * @throws NotValid if the present history does not continue that of the receipt
  */
-export function describeSince(receipt: ConsentReceipt, present: ConsentReceipt | null): string {
-  if (!present) return '; the instance shows no live record of its id any more'
+export function describeSince(receipt: ConsentReceipt, present: Present): string {
+  if ('problem' in present) return `; the instance ${present.problem}`
+  const isContinued = receipt.events.every(({ event_id }, index) => event_id === present.events[index]?.event_id)
+  if (present.record_id !== receipt.record_id || !isContinued)
+    throw new NotValid('is signed, but the history of its record no longer has its events')
   const isSame = present.chain_head === receipt.chain_head
   const isSameState = isSame && present.consent_status === receipt.consent_status
   const state = isSameState ? '' : `, and is ${describeStatus(present)}`

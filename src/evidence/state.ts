@@ -50,48 +50,75 @@ export interface Consent {
  * purposes (`named`), the state of the whole goes by these alone: a banner may report others, such as `necessary`.
  */
 export function consentOf(answers: readonly Answer[], named: Iterable<string> = []): Consent {
-  const optional = new Set(named)
-  const purposes = new Map<string, Purpose>()
-  for (const purpose of optional) purposes.set(purpose, { purpose, state: 'not_answered', since: null })
-  const given = new Set<string>()
-  const wasAnswered = new Set<string>()
+  const purposes = new Purposes(named)
   let wasGiven = false
-  const events = answers.map(({ accepted, preferences }, index) => {
-    const values = preferences ?? {}
-    const answered = Object.keys(values).filter(purpose => typeof values[purpose] === 'boolean')
-    const changed = [...new Set([...purposes.keys(), ...answered])].flatMap(purpose => {
-      const answer = Object.hasOwn(values, purpose) ? values[purpose] : undefined
-      const state = purposeState({
-        ...{ accepted, answer },
-        wasGiven: given.has(purpose),
-        wasAnswered: wasAnswered.has(purpose),
-      })
-      if (state === 'given') given.add(purpose)
-      if (typeof answer === 'boolean') wasAnswered.add(purpose)
-      const before = purposes.get(purpose)
-      if (before?.state === state) return []
-      const after = { purpose, state, since: state === 'not_answered' ? null : index }
-      purposes.set(purpose, after)
-      return [after]
-    })
-    const counted = [...purposes.values()].filter(({ purpose }) => optional.size === 0 || optional.has(purpose))
-    const state = wholeState({ accepted, states: counted.map(one => one.state), wasGiven })
+  const events = answers.map((answer, index) => {
+    const changed = purposes.answer(answer, index)
+    const state = wholeState({ accepted: answer.accepted, counts: purposes.counts, wasGiven })
     wasGiven ||= state === 'given' || state === 'partly'
     return { state, changed }
   })
-  return { events, purposes: [...purposes.values()].sort((one, other) => (one.purpose < other.purpose ? -1 : 1)) }
+  return { events, purposes: purposes.list() }
+}
+
+/** The purposes of a record after its events so far. An event costs as many steps as it and the one before name purposes. */
+class Purposes {
+  readonly #named: ReadonlySet<string>
+  readonly #all = new Map<string, Purpose>()
+  readonly #given = new Set<string>()
+  readonly #unanswered: Set<string>
+  /** Of the purposes that the state of the whole goes by. */
+  readonly counts: Record<PurposeState, number>
+
+  constructor(named: Iterable<string>) {
+    this.#named = new Set(named)
+    this.#unanswered = new Set(this.#named)
+    this.counts = { given: 0, refused: 0, withdrawn: 0, not_answered: this.#named.size }
+    for (const purpose of this.#named) this.#all.set(purpose, { purpose, state: 'not_answered', since: null })
+  }
+
+  /** Returns the purposes that the event changed. Those neither answered, given nor unanswered stay as they are. */
+  answer({ accepted, preferences }: Answer, index: number): Purpose[] {
+    const values = preferences ?? {}
+    const answered = Object.keys(values).filter(purpose => typeof values[purpose] === 'boolean')
+    return [...new Set([...this.#unanswered, ...this.#given, ...answered])].flatMap(purpose => {
+      const answer = Object.hasOwn(values, purpose) ? values[purpose] : undefined
+      const before = this.#all.get(purpose)
+      const state = purposeState({
+        ...{ accepted, answer },
+        wasGiven: before?.state === 'given' || before?.state === 'withdrawn',
+        wasAnswered: before !== undefined && !this.#unanswered.has(purpose),
+      })
+      if (typeof answer === 'boolean') this.#unanswered.delete(purpose)
+      return before?.state === state ? [] : [this.#change(before, { purpose, state, since: index })]
+    })
+  }
+
+  #change(before: Purpose | undefined, { purpose, state, since }: Purpose): Purpose {
+    this.#given[state === 'given' ? 'add' : 'delete'](purpose)
+    if (this.#named.size === 0 || this.#named.has(purpose)) {
+      if (before) this.counts[before.state] -= 1
+      this.counts[state] += 1
+    }
+    const after = { purpose, state, since: state === 'not_answered' ? null : since }
+    this.#all.set(purpose, after)
+    return after
+  }
+
+  list(): Purpose[] {
+    return [...this.#all.values()].sort((one, other) => (one.purpose < other.purpose ? -1 : 1))
+  }
 }
 
 interface Whole {
   readonly accepted: boolean | null
-  readonly states: readonly PurposeState[]
+  readonly counts: Readonly<Record<PurposeState, number>>
   readonly wasGiven: boolean
 }
 
-function wholeState({ accepted, states, wasGiven }: Whole): ConsentState {
-  const hasNo = states.some(state => state === 'refused' || state === 'withdrawn')
-  if (accepted && !hasNo) return 'given'
-  if (states.includes('given')) return 'partly'
+function wholeState({ accepted, counts, wasGiven }: Whole): ConsentState {
+  if (accepted && counts.refused + counts.withdrawn === 0) return 'given'
+  if (counts.given > 0) return 'partly'
   return wasGiven ? 'withdrawn' : 'refused'
 }
 

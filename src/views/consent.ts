@@ -25,8 +25,8 @@ function consentWord({ accepted = null, preferences = null }: Accepted): string 
 
 const consentTones: Readonly<Record<string, string>> = { yes: 'accepted', partly: 'accepted', no: 'refused' }
 
-function acceptedField<Row extends Accepted>(rank: number): Column<Row> {
-  return field('accepted', { text: consentWord, tone: row => toneOf(consentTones[consentWord(row)]), rank })
+function acceptedField<Row extends Accepted>(rank: number, word: (row: Row) => string = consentWord): Column<Row> {
+  return field('accepted', { text: word, tone: row => toneOf(consentTones[word(row)]), rank })
 }
 
 const preferenceParts = {
@@ -110,6 +110,8 @@ export const countView: View<{ readonly count: number }> = {
 export interface EventText {
   readonly action: string
   readonly changes: string
+  /** The acceptance alone if the purposes are not known. */
+  readonly consent: string
 }
 
 /**
@@ -123,7 +125,12 @@ export function describeEvents(entries: readonly AuditEntry[]): EventText[] {
   return entries.map((entry, index) => {
     const purposes = events[index]?.changed ?? []
     const changes = isPurged ? 'purged' : eventChanges(entry, entries[index - 1], purposes).join(', ')
-    return { action: eventAction(entry, purposes), changes }
+    const state = events[index]?.state
+    return {
+      action: eventAction(entry, purposes),
+      changes,
+      consent: state ? consentWords[state] : yesNo(entry.accepted),
+    }
   })
 }
 
@@ -133,7 +140,7 @@ const auditColumns = (textOf: TextOf, manyRecords: boolean): readonly Column<Aud
   field('id'),
   field('consent_id', { whole: true, ...(manyRecords && { rank: 0 }) }),
   stateField('action', { text: row => textOf(row)?.action ?? row.action ?? '', whole: false, rank: 2 }),
-  acceptedField(3),
+  acceptedField(3, row => textOf(row)?.consent ?? ''),
   field('preferences', { rank: 4, parts: preferenceParts, text: (row: AuditEntry) => textOf(row)?.changes ?? '' }),
   field('policy_version', { title: 'policy', rank: 6 }),
   field('changed_by', { rank: 5 }),

@@ -25,6 +25,7 @@ export class Failures implements Reporter {
 
   onTestRunEnd(_modules: unknown, errors: Errors): void {
     this.#add(errors, { project: null, file: null, test: 'outside of tests' })
+    appendFileSync(this.#path, `${JSON.stringify({ isEnd: true })}\n`)
   }
 
   #add(errors: Errors = [], place: object): void {

@@ -17,6 +17,7 @@ import { report } from '../../errors/report.ts'
 import { type FindKeys, type Newest, type Sources, verifyDocument } from '../../evidence/document.ts'
 import { listFile } from '../../evidence/pack.ts'
 import { splitDocuments } from '../../evidence/signed.ts'
+import type { Present } from '../../evidence/since.ts'
 import { NotValid, type Verdict } from '../../evidence/verdict.ts'
 import { readBytes } from '../../io/input.ts'
 import { type VerdictRow, verdictView } from '../../views/verification.ts'
@@ -130,13 +131,15 @@ async function openKeys(
 }
 
 /** @throws NotValid if the instance signs a receipt now that is not valid */
-async function readPresent(ctx: Context, id: string, findKeys: FindKeys): Promise<ConsentReceipt | null> {
+async function readPresent(ctx: Context, id: string, findKeys: FindKeys): Promise<Present> {
   let text: string
   try {
     text = await ctx.api.text(receipt, { params: { id } })
   } catch (error) {
-    if (error instanceof ApiError && error.status === 404) return null
-    throw error
+    if (!(error instanceof ApiError)) throw error
+    if (error.status === 404) return { problem: 'shows this key no live record of its id' }
+    if (error.status !== 409 && error.status !== 500) throw error
+    return { problem: `signs no receipt of its record now: ${error.message}` }
   }
   const { result, type, detail } = await verifyDocument(Buffer.from(text), { findKeys })
   if (result !== 'valid' || type !== 'consent_receipt')

@@ -150,8 +150,8 @@ const PlaceInLog = z.strictObject({
 const NewerAnswer = z.strictObject({
   record_id: z.uuid(),
   answered_at: Instant.describe('When the person last answered there; of an import as reported by the importer.'),
-  consent_status: statuses,
-  purposes: Purposes,
+  consent_status: statuses.nullable().describe('Null, like purposes, if its history does not verify or is too long.'),
+  purposes: Purposes.nullable(),
 })
 
 /**
@@ -182,7 +182,7 @@ export const ConsentReceipt = z.strictObject({
     'What was answered for each purpose after the last event, by name: those of the notice, and each name that was true or false in the preferences.',
   ),
   newer_answer: NewerAnswer.nullable().describe(
-    'The live record with a newer answer of this person on this site when the receipt was issued; null if the service knew none, as always without pii_principal_id.',
+    'The other live record with the newest answer of this person on this site when the receipt was issued; null if no other was answered later, or too many records have the identifier for it to be a person.',
   ),
   preferences: Preferences.describe('The present ones.'),
   events: z

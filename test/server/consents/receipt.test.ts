@@ -137,8 +137,39 @@ describe('GET /api/v1/consents/{id}/receipt › 200', () => {
       ],
     })
     expect((await receiptOf(second.id)).newer_answer).toBeNull()
+    await owner.update(first.id, { preferences: { marketing: false } })
+    expect((await receiptOf(first.id)).newer_answer).toBeNull()
+    expect((await receiptOf(second.id)).newer_answer).toMatchObject({
+      record_id: first.id,
+      consent_status: 'dpv:ConsentWithdrawn',
+    })
     await owner.remove(second.id)
     expect((await receiptOf(first.id)).newer_answer).toBeNull()
+  })
+
+  it('names a newer answer, but not what it says, when its history does not verify', async () => {
+    const subject_id = 'damaged@example.com'
+    const first = await owner.create({ subject_id, accepted: true })
+    const second = await owner.create({ subject_id, accepted: false })
+    await service.sql`update consent_history set accepted = true where consent_id = ${second.id}`
+    expect((await receiptOf(first.id)).newer_answer).toEqual({
+      record_id: second.id,
+      answered_at: second.created_at,
+      consent_status: null,
+      purposes: null,
+    })
+  })
+
+  it('names no newer answer of an identifier with more than 1,000 records, which is no person', async () => {
+    const subject_id = 'guest'
+    const { id } = await owner.create({ subject_id, accepted: true })
+    for (let sent = 0; sent < 1000; sent += 100) {
+      const records = Array.from({ length: 100 }, () => ({ site_id: owner.siteId, subject_id }))
+      const { status } = await service.call('POST', '/api/v1/consents/batch', { key: owner.key, body: { records } })
+      expect(status).toBe(200)
+      if (sent === 0) expect((await receiptOf(id)).newer_answer).not.toBeNull()
+    }
+    expect((await receiptOf(id)).newer_answer).toBeNull()
   })
 
   it('names no newer answer of a record without a subject', async () => {

@@ -319,11 +319,16 @@ describe('a receipt whose record is in the log', () => {
           `; at ${at.issued_at} its record was changed since, and is given ("marketing" given`,
         ],
         [signedReceipt({ pii_principal_id: null }), '; at 2026-01-31T09:30:01.000Z its record is the same'],
-        [null, '; the instance shows no live record of its id any more'],
+        [null, '; the instance shows this key no live record of its id'],
       ] as const)
         expect(await live(checkpoint(), old, present)).toMatchObject({
           code: 0,
           detail: expect.stringContaining(words),
+        })
+      for (const other of [{ record_id: uuid(9) }, { events: [{ ...receiptOf().events[0], event_id: uuid(77) }] }])
+        expect(await live(checkpoint(), old, signedReceipt(other))).toMatchObject({
+          code: 5,
+          detail: expect.stringContaining('the history of its record no longer has its events'),
         })
       expect(await live(checkpoint(), old, signedReceipt().replace('DE', 'AT'))).toMatchObject({
         code: 5,

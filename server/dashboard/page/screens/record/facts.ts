@@ -11,7 +11,7 @@ export interface Facts {
   readonly record: Consent
   readonly history: History
   readonly purgedAt: string | undefined
-  /** Null of a purged record: its history has no preferences any more. */
+  /** Null of a purged record, whose history has no preferences any more, and if its notice cannot be read. */
   readonly answers: Answers | null
   /** The notice that the service held when it wrote the record; null if there was none or it cannot be read. */
   readonly notice: Notice | null
@@ -28,8 +28,14 @@ export async function readFacts(id: string): Promise<Facts> {
   if (!record || !history) throw new Mistake(`This account has no record with the id ${id}. ${missingAdvice}`)
   const [notice, check] = await Promise.all([readNotice(record, history), readCheck(record)])
   const purgedAt = history.data.find(({ action }) => action === 'purged')?.created_at
-  const named = notice?.purposes.map(({ key }) => key)
-  return { record, history, purgedAt, answers: purgedAt ? null : consentOf(history.data, named), notice, check }
+  const isUnknown = purgedAt !== undefined || (Boolean(history.notice_entry) && notice === null)
+  const answers = isUnknown
+    ? null
+    : consentOf(
+        history.data,
+        notice?.purposes.map(({ key }) => key),
+      )
+  return { record, history, purgedAt, answers, notice, check }
 }
 
 const missingAdvice = 'Deleted and purged records are found here, too: look if the address is complete.'
