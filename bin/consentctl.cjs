@@ -21,7 +21,7 @@ const client = join(__dirname, '../dist/client/main.cjs')
 /** Time for the reader to consume the last output. */
 const exitTimeoutMs = 1000
 
-/** Length of the hexadecimal digest that the build appends to the script. */
+/** Hexadecimal digits, appended by the build. */
 const digestLength = 40
 
 if (!printVersion()) run()

@@ -14,7 +14,6 @@ interface Host {
   readonly logger: Pick<Logger, 'info' | 'error'>
   /** Jobs wait while it returns false. */
   readonly canWrite?: () => boolean
-  /** After each run. */
   readonly onEnd?: ((job: string, isSuccess: boolean) => void) | undefined
 }
 

@@ -47,7 +47,6 @@ export class Cache<T> {
     }
   }
 
-  /** Loads all missing keys at once. */
   async getMany(
     keys: readonly string[],
     load: (missing: string[]) => Promise<Map<string, T>>,

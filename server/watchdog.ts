@@ -1,7 +1,7 @@
 import { url as debuggerUrl } from 'node:inspector'
 import { Worker } from 'node:worker_threads'
 
-/** Arrays of one integer, shared by both threads. */
+/** One integer each, shared by both threads. */
 export interface WatchdogData {
   readonly beats: Int32Array
   readonly isDebugged: Int32Array

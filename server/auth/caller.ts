@@ -33,8 +33,8 @@ export interface AuthDeps {
 }
 
 /**
- * Uses the Authorization header, else the session cookie.
- * @throws Failure `unauthorized`, identical for every reason (service specification section 5)
+ * Prefers the header to the cookie. @throws Failure `unauthorized`, identical for every reason (service specification
+ * section 5)
  */
 export async function findCaller(deps: AuthDeps, request: FastifyRequest): Promise<Caller | KeyCaller> {
   const { authorization } = request.headers

@@ -7,9 +7,7 @@ const choices = ['accept', 'save', 'decline', 'contextual-accept'] as const
 /** Types without a choice: the notice was shown, or the page's code saved something. */
 const silence = ['show', 'script'] as const
 
-/**
- * Body sent by KlaroApi of Klaro 0.7 (src/utils/api.js of the package `klaro`). The visitor's location is not stored.
- */
+/** Body of Klaro 0.7 (src/utils/api.js of the package `klaro`). The visitor's location is not stored. */
 const Submission = z.strictObject({
   consent_data: z.strictObject({
     consents: z.record(z.string(), z.boolean()),

@@ -68,7 +68,7 @@ interface NewEntry {
   readonly at: Date
   readonly answer: NewRecord | ImportedAnswer
   readonly link: NewRecord['link']
-  /** Fields of the record, with its last entry. */
+  /** With its last entry. */
   readonly record:
     | (Partial<Omit<NewRecord, 'link' | 'at' | 'id'>> & {
         readonly site_id: string

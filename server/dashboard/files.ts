@@ -13,7 +13,7 @@ export interface PageFiles {
 /** The first path exists in a build, the second when run from source. */
 const folders = ['./built/', '../../dist/server/dashboard/built/'].map(path => new URL(path, import.meta.url))
 
-/** Reads the page's files into memory. @throws Error if the dashboard is not built */
+/** @throws Error if the dashboard is not built */
 export async function readPageFiles(): Promise<PageFiles> {
   const folder = folders.find(url => existsSync(url))
   if (!folder) throw new Error('the dashboard is not built: npm run build')

@@ -171,7 +171,6 @@ export async function serveOnSocket(db: SharedPGlite, folder: string): Promise<E
   }
 }
 
-/** Returns PostgreSQL's last messages. */
 function findReason(log: readonly string[]): string | undefined {
   const messages = log
     .map(line => /(?:^postgres| (FATAL|PANIC|DETAIL)): +(.+)/.exec(line))

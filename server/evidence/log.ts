@@ -34,9 +34,8 @@ export interface Log {
 }
 
 /**
- * Appends new entries and signs checkpoints. Can be stopped at any time and run on several nodes at once. Returns null
- * if nothing is new.
- * @throws Error naming an account whose log cannot be continued, after the others are done
+ * Can be stopped at any time and run on several nodes at once. Returns null if nothing is new. @throws Error naming an
+ * account whose log cannot be continued, after the others are done
  */
 export async function coverAll(log: Log): Promise<Covered | null> {
   let entries = 0

@@ -262,7 +262,7 @@ export async function readKeys(sql: Sql, anchor: string): Promise<Published> {
   }
 }
 
-/** Returns the keys that chain to `trusted`, else to the database's own key, else to the first one. */
+/** Returns the keys that chain to `trusted`, else to the database's own, else to the first. */
 export async function readKeysToVerify(sql: Sql, trusted: string | null): Promise<Published> {
   const seed = await findSecret(sql, 'signing')
   const statements = await listKeyStatements(sql)

@@ -93,10 +93,7 @@ export async function rejectUrl(deps: GateDeps, request: FastifyRequest): Promis
   throw noRoute()
 }
 
-/**
- * Authenticates, spends a unit and takes a slot.
- * @throws Failure like a new request
- */
+/** @throws Failure like a new request */
 export async function runAsNewRequest<T>(
   deps: GateDeps,
   request: FastifyRequest,

@@ -36,7 +36,6 @@ interface Diagnostics {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Created on first use. */
     diagnostics: Diagnostics | null
   }
 }

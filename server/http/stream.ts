@@ -17,7 +17,7 @@ export class Lines {
 
 const stallTimeoutMs = 60_000
 
-/** Applies backpressure. If a line fails or the server stops, closes the connection without the end of the body. */
+/** Applies backpressure. After an error or a stop, closes the connection without the end of the body. */
 export async function sendLines(request: FastifyRequest, reply: FastifyReply, lines: Lines): Promise<void> {
   const { raw } = reply
   reply.hijack()

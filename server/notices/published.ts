@@ -26,7 +26,7 @@ interface NoticeDeps {
   readonly notices: PublishedNotices
 }
 
-/** Returns what was found about a site's version, read in one statement. */
+/** Reads in one statement. */
 export async function findPublished(
   { sql, notices }: NoticeDeps,
   accountId: string,

@@ -88,7 +88,7 @@ export interface StoredText {
   readonly content: Buffer
 }
 
-/** Returns false unless there is a draft without this text and with room for it. */
+/** Returns false unless a draft lacks this text and has room for it. */
 export async function upsertText(
   sql: Sql,
   { accountId, siteId, version }: NoticeKey,

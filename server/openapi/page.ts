@@ -115,7 +115,6 @@ function prose(markdown: string): string {
   return markdown === '' ? '' : inline(markdown).replace(/^|\n\n/g, '<p>')
 }
 
-/** Renders `code` and **strong**. */
 function inline(markdown: string): string {
   return toHtml(markdown)
     .replace(/`([^`]+)`/g, '<code>$1</code>')

@@ -90,7 +90,7 @@ export async function issuePack(deps: Deps, caller: Caller, id: string, until: n
 
 interface Collected {
   readonly files: Map<string, Buffer>
-  /** True if older entries of `administration/` were left out. */
+  /** Older entries of `administration/` were left out. */
   readonly isTruncated: boolean
 }
 
@@ -178,7 +178,6 @@ export class Collection {
     this.#leaves.set(proofOf(file), leaf)
   }
 
-  /** The notice of the record, with its texts. */
   async #addNotice(entry: number, site: { readonly siteId: string; readonly version: number }): Promise<void> {
     const { sql } = this.#deps
     const { accountId } = this.#caller
@@ -200,7 +199,7 @@ export class Collection {
     for (const text of [after, before]) if (text !== undefined) this.#addCheckpoint(readCheckpoint(text))
   }
 
-  /** Adds the newest entries about the site and the actors; returns true if there are more. */
+  /** Returns true if there are more. */
   async #addAdministration({ data, notice_entry }: History, siteId: string, size: number): Promise<boolean> {
     const targets = [...new Set([siteId, ...data.flatMap(({ actor_id }) => actor_id ?? [])])]
     const bounds = { size, except: notice_entry ?? 0, limit: maxEntries + 1 }
@@ -210,7 +209,6 @@ export class Collection {
     return rows.length > maxEntries
   }
 
-  /** Proofs of the leaves and earlier checkpoints, in the tree of the last one. */
   async #addProofs(last: { readonly size: number; readonly root: Buffer }): Promise<void> {
     const { sql } = this.#deps
     const { accountId } = this.#caller

@@ -23,7 +23,6 @@ export function describeAnswers(pack: Pack): string[] {
   return readConsent(pack).events.map(({ state }) => `consent ${state === 'partly' ? 'partly given' : state}`)
 }
 
-/** A line for each purpose. */
 function describePurposes(pack: Pack): [name: string, value: string][] {
   if (isPurged(pack)) return []
   const times = pack.history.map(({ given_at, created_at }) => given_at ?? created_at)

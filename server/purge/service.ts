@@ -190,8 +190,8 @@ export async function countPurge(sql: Sql, before: Date, signal: AbortSignal): P
 }
 
 /**
- * Deletes expired records, then purges deleted ones, in batches. Can be stopped, killed and run concurrently.
- * @throws OperatorError if the clock is wrong, and at the end if any record failed
+ * Purges in batches. Can be stopped, killed and run concurrently. @throws OperatorError if the clock is wrong, and at
+ * the end if any record failed
  */
 export async function* purge(sql: Sql, options: PurgeOptions): AsyncGenerator<AccountPurge> {
   const { before, signal } = options
@@ -270,7 +270,7 @@ async function purgeAccount(
   return purged
 }
 
-/** Purges the given records that are deleted. Skips those that fail, do not verify, or that another node is purging. */
+/** Skips records that are not deleted, fail, do not verify, or that another node is purging. */
 export async function purgeNamed(
   sql: Sql,
   accountId: string,

@@ -36,7 +36,7 @@ const limitTtlMs = 60_000
 
 export interface QuotaOptions {
   readonly now?: () => Date
-  /** False while the database is read-only. Units are not leased then. */
+  /** False while the database is read-only. */
   readonly canWrite?: () => boolean
 }
 

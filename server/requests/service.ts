@@ -32,8 +32,8 @@ const defaultLimit = 50
 const maxAttempts = 10
 
 /**
- * Returns the request that the same draft created.
- * @throws Failure `conflict` if another one has its ticket; `invalid_request` if it was received in the future
+ * Idempotent. @throws Failure `conflict` if another one has its ticket; `invalid_request` if it was received in the
+ * future
  */
 export async function createRequest(
   deps: RequestDeps,

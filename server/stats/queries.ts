@@ -163,7 +163,6 @@ export interface GroupRow {
 /** With more uncounted entries, a response shows the state of the job. */
 const maxUncounted = 10_000
 
-/** Maximum length of preference keys that are counted. */
 const maxUncountedKeys = 30_000
 
 const maxGroups = 1000

@@ -65,7 +65,7 @@ export function countBySite(sql: Sql, accountId: string, selection: Selection): 
     group by site_id order by site_id`
 }
 
-/** Returns records that were not deleted by an erasure request, in the order of ids. */
+/** Returns records that no erasure request deleted, by id. */
 export function findUnmarked(
   sql: Sql,
   accountId: string,

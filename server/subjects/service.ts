@@ -164,7 +164,7 @@ async function writeDeletions(sql: Sql, caller: Caller, links: readonly BatchLin
   return deleted
 }
 
-/** Marks records deleted earlier, which a restore shows. Returns false if some are left. */
+/** Their restore shows the mark. Returns false if some are left. */
 async function markDeleted(
   sql: Sql,
   caller: Caller,

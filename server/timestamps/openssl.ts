@@ -80,7 +80,7 @@ export interface Verdict {
   readonly isForeign: boolean
 }
 
-/** Verifies an authority's response. @throws TimestampError if openssl does not work */
+/** @throws TimestampError if openssl does not work */
 export async function verifyTimestamp(
   token: Buffer,
   subject: Subject,

@@ -17,7 +17,7 @@ interface AccountLog {
 
 const rowsPerPage = 200
 
-/** Verifies that every leaf is there and covered, and every checkpoint is signed and has the root of its leaves. */
+/** Verifies that every leaf is covered, and every checkpoint signed and the root of its leaves. */
 export async function* verifyLog(work: Work, log: AccountLog): AsyncGenerator<readonly Found[]> {
   const { sql, signal, inspected } = work
   const { accountId } = log

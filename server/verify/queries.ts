@@ -59,7 +59,7 @@ export interface LeafRow {
   readonly at: Date | null
 }
 
-/** Returns the next account after `after`, or `only`. Searches all tables: records of a missing account are forged. */
+/** Returns the next account, or `only`. Searches all tables: records of a missing account are forged. */
 export async function findNextAccount(
   sql: Sql,
   after: string | undefined,
@@ -193,7 +193,6 @@ export function listLeaves(
     order by l.leaf_index limit ${limit}`
 }
 
-/** Returns up to `limit` leaves with a negative index, and as many after the last checkpoint. */
 export function listMisplaced(
   sql: Sql,
   accountId: string,

@@ -9,7 +9,7 @@ import { formatCount } from './messages.ts'
 
 export const confirmOptions = { yes: z.literal(true).optional(), confirm: Count.optional() }
 
-/** Flags of commands that accept zero matches (`--confirm 0`). */
+/** For commands that accept zero matches (`--confirm 0`). */
 export const confirmOptionsFromZero = {
   ...confirmOptions,
   confirm: z

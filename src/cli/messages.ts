@@ -66,7 +66,6 @@ export function subjectCommand(ctx: Pick<Context, 'globals'>, ...words: string[]
   return commandLike(ctx, 'subject', ...words)
 }
 
-/** Builds a shell command with the current --profile and --base-url. */
 export function commandLike({ globals }: Pick<Context, 'globals'>, ...words: string[]): string {
   const { profile, baseUrl } = globals
   const flags = [...(profile ? ['-p', profile] : []), ...(baseUrl ? ['--base-url', baseUrl] : [])]

@@ -40,7 +40,7 @@ export function countedList<Row>(ctx: Context, view: View<Row>, rows: readonly R
   return many(view, pagesOf(rows), { footer })
 }
 
-/** Reports that verification failed (exit 5). */
+/** Exit 5. */
 export async function reportInvalid(ctx: Context, message: string): Promise<void> {
   await report(ctx, new CliError('not_valid', exit.rejected, message))
 }

@@ -51,7 +51,7 @@ export function closeCommand(ticket: string): string {
   return `consentctl requests close ${quoteForShell(ticket)} --outcome done`
 }
 
-/** Returns `2026-10-15`, or `2026-10-15, 38 days ago` if overdue. */
+/** Such as `2026-10-15`, or `2026-10-15, 38 days ago`. */
 export function describeDue(request: Pick<DataSubjectRequest, 'state' | 'due_on'>, day = today()): string {
   if (!isOverdue(request, day)) return request.due_on
   const days = Math.round((Date.parse(day) - Date.parse(request.due_on)) / 86_400_000)

@@ -36,7 +36,6 @@ export interface Client {
   probe(path: string, timeoutMs: number): Promise<RawResponse>
   /** Checks the instance's OpenAPI description, read once. */
   supports(route: Route, parameter?: Parameter): Promise<boolean>
-  /** Aborts running requests. */
   close(): Promise<void>
 }
 

@@ -11,7 +11,7 @@ export interface Call {
   /** True if it changes nothing, even with POST. */
   readonly isRead?: boolean
   readonly id: string | null
-  /** An API key needs one of these scopes. */
+  /** One of these is enough. */
   readonly scopes?: readonly Scope[]
   /** Source of the API key; null if a user signs in. */
   readonly keySource: string | null
@@ -25,7 +25,7 @@ export interface ResponseHead {
   /** Seconds (RFC 9110 section 10.2.3). */
   readonly retryAfter: number | null
   readonly location: string | null
-  /** True if the instance says that it changed nothing. */
+  /** The instance says so. */
   readonly isNotApplied?: boolean
 }
 

@@ -46,7 +46,7 @@ export interface Input {
   readonly onResponse?: ((response: ResponseInfo) => void) | undefined
   /** Called after each failed attempt that may have been carried out. */
   readonly onLost?: ((error: CallError) => void) | undefined
-  /** True if the body makes the call idempotent. */
+  /** The body makes it idempotent. */
   readonly isIdempotent?: boolean
   /** Default: a response with another resource's id is a ContractError. */
   readonly checksId?: boolean

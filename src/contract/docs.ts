@@ -21,7 +21,7 @@ import { statsDocs } from './stats.ts'
 import { subjectsDocs } from './subjects.ts'
 import { usageDocs } from './usage.ts'
 
-/** Only the server imports this. */
+/** For the server only. */
 export const apiDocs: { readonly [Name in keyof typeof api]: ResourceDocs<(typeof api)[Name]> } = {
   consents: {
     ...consentsDocs,

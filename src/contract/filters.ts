@@ -4,11 +4,9 @@ interface Filter {
   readonly kind: 'site' | 'text' | 'boolean' | 'from' | 'to'
   /** Flag without `--` → help. Two for a boolean. */
   readonly flags: Readonly<Record<string, string>>
-  /** Name of the flag's value in the help. */
   readonly value?: string
   readonly label: string
   readonly choices?: readonly [string, string, string]
-  /** For the API description. */
   readonly description?: string
   /** Listed after the common filters. */
   readonly isRare?: true

@@ -145,7 +145,7 @@ export interface UserInfo {
   readonly id: string
   readonly email: string
   readonly role: Role
-  /** Valid keys that the user created. */
+  /** Valid ones. */
   readonly keys: number
   readonly created_at: string
 }
@@ -183,7 +183,6 @@ export interface PurgeOrder {
   readonly approve: (found: readonly AccountPurge[], records: number) => Promise<boolean>
   /** A record kept because its history does not verify. */
   readonly onUnverified: (finding: DatabaseFinding) => Promise<void>
-  /** Called for a problem that does not stop the purge. */
   readonly onProblem: (problem: string) => Promise<void>
   readonly signal: AbortSignal
 }
@@ -195,7 +194,6 @@ export interface RunningServer {
   /** Finishes the requests in flight within ten seconds. */
   close(): Promise<void>
   abortRequests(): void
-  /** Writes the log held back by `holdsLog`. */
   showLog(): void
 }
 
@@ -205,7 +203,6 @@ export interface ServerHost {
   readonly onWait?: (what: string | null) => void
   /** The embedded database if no URL was given. */
   readonly onDefault?: (what: string) => void
-  /** Called before `serve` opens the embedded database. */
   readonly onEmbedded?: (what: string) => void
   /** True to hold back log lines until `showLog`. */
   readonly holdsLog?: boolean
@@ -219,7 +216,6 @@ export interface ServerModule {
   listAccounts(options: DatabaseOptions, host: ServerHost): Promise<readonly AccountRow[]>
   setQuota(options: DatabaseOptions, order: QuotaOrder, host: ServerHost): Promise<AccountRow>
   addUser(options: DatabaseOptions, draft: UserDraft, host: ServerHost): Promise<NewUser>
-  /** Account id, or e-mail of a user; undefined for all. */
   listUsers(options: DatabaseOptions, account: string | undefined, host: ServerHost): Promise<readonly UserInfo[]>
   /** Ends the user's sessions and, unless kept, keys. Rejects an account's last owner. */
   removeUser(
@@ -227,7 +223,7 @@ export interface ServerModule {
     user: { readonly email: string; readonly keepKeys?: boolean | undefined },
     host: ServerHost,
   ): Promise<RemovedUser>
-  /** Also ends the user's sessions. */
+  /** Ends the user's sessions. */
   resetPassword(
     options: DatabaseOptions,
     user: { readonly email: string; readonly password?: string | undefined },
@@ -242,7 +238,6 @@ export interface ServerModule {
   revokeSigningKey(options: DatabaseOptions, order: KeyRevocationOrder, host: ServerHost): Promise<SigningKeyRow[]>
   /** Lets a new key follow the newest one, which was lost. */
   restartSigningKeys(options: DatabaseOptions, lost: string, host: ServerHost): Promise<SigningKeyRow[]>
-  /** Includes the secrets. */
   exportDatabase(options: DatabaseOptions, order: ExportOrder, host: ServerHost): Promise<Transferred>
   importDatabase(options: DatabaseOptions, order: ImportOrder, host: ServerHost): Promise<Transferred>
 }

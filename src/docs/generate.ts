@@ -34,7 +34,7 @@ function schemaFiles(): Record<string, string> {
   )
 }
 
-/** Generated texts by file name. `manual` is for src/commands/README.md, `snippets` for server/banner/README.md. */
+/** By file name. `manual` is for src/commands/README.md, `snippets` for server/banner/README.md. */
 export function generate(tree: CommandInfo, version: string) {
   return {
     completions: Object.fromEntries(shellNames.map(shell => completionFile(shell, tree))),

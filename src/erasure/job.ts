@@ -52,7 +52,7 @@ export interface ErasureJob {
   readonly ctx: Context
   readonly held: HeldJob<ErasureHeader, ErasureEntry>
   readonly people: readonly PersonState[]
-  /** People whose receipt is on disk and in the register. */
+  /** Receipt on disk and in the register. */
   readonly done: Set<PersonState>
 }
 
@@ -153,7 +153,7 @@ interface UnfinishedJob extends ErasureHeader {
   readonly people: readonly Person[]
 }
 
-/** Lists jobs that no process holds. */
+/** Those that no process holds. */
 export async function unfinishedJobs(ctx: Pick<Context, 'settings' | 'host'>): Promise<UnfinishedJob[]> {
   const jobs = erasureJobs(ctx)
   const unfinished: UnfinishedJob[] = []

@@ -174,7 +174,6 @@ export async function changeConfig(folder: string, edit: (config: Config) => Con
   await update(folder, write => write('config', edit(readConfig(folder))))
 }
 
-/** False if there was no key. */
 export async function removeKey(folder: string, name: string): Promise<boolean> {
   const stored = readCredentials(folder, () => {})
   if (!Object.hasOwn(stored, name)) return false

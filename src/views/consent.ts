@@ -106,7 +106,6 @@ export const countView: View<{ readonly count: number }> = {
   columns: [field('count', { whole: true, rank: 1 })],
 }
 
-/** What an entry means, and what it changed. */
 export interface EventText {
   readonly action: string
   readonly changes: string

@@ -15,7 +15,6 @@ export function lossNow(): string | null {
   return loss
 }
 
-/** Asks the user to confirm if something would be lost. */
 export function mayLeave(): boolean {
   return loss === null || confirm(`If you leave now, ${loss}`)
 }

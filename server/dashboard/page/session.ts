@@ -81,7 +81,7 @@ export function restart(): void {
   location.reload()
 }
 
-/** Announces sign-ins and sign-outs to other tabs, because all share the session's cookie. */
+/** Other tabs share the session's cookie. */
 const otherTabs = new BroadcastChannel('consentctl session')
 
 /**

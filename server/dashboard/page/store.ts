@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
 
-/** Keeps a value while the page is open. `use` is a hook: it renders again when the value changes. */
+/** `use` is a hook: it renders again when the value changes. */
 export function newStore<T>(first: T) {
   let value = first
   const listeners = new Set<(value: T) => void>()

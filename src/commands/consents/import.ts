@@ -210,12 +210,11 @@ async function preview(ctx: Context, options: ImportFlags, format: FormatName, m
   return many(valueView, pagesOf(values), { exit: () => ('error' in asked ? exitOf(asked.error) : code) })
 }
 
-/** Returns the exit code if rows were rejected. */
+/** Empty without rejected rows. */
 function predictExit(code: Exit): string {
   return `the import would end with exit code ${code}${code === exit.partial ? ', if the instance takes its records' : ''}`
 }
 
-/** True if the settings name an instance, a key and a site. */
 async function askInstance(
   ctx: Context,
   options: ImportFlags,
@@ -292,7 +291,6 @@ function requireRows({ counts, files }: Prepared): void {
   throw new CliError('empty', exit.rejected, `no row in ${names}: nothing was sent`, { hint })
 }
 
-/** Writes the undecided values to `--map-init`. */
 async function stop(ctx: Context, options: ImportFlags, { values, undecided, unreadable }: Prepared) {
   if (undecided > 0) await reportUndecided(ctx, options, values)
   if (unreadable > 0) {

@@ -134,7 +134,6 @@ interface Page {
 /** Longer lists save memory at the cost of time. */
 const longList = 16
 
-/** Prints the command that continues a list that ends early or fails. */
 function printPages(
   ctx: Context,
   view: View<ConsentRow>,

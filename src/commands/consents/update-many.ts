@@ -190,7 +190,7 @@ function viewOf({ preferences }: CommonChange): View<ConsentRow> {
   return { ...consentView, columns: [...consentView.columns.filter(({ name }) => name !== 'preferences'), ...columns] }
 }
 
-/** Returns, for example, `accepted: no; newsletter: false`. */
+/** Such as `accepted: no; newsletter: false`. */
 function describeWanted({ accepted, preferences, replace_preferences: replace }: CommonChange): string {
   const parts = accepted === undefined ? [] : [`accepted: ${accepted ? 'yes' : 'no'}`]
   for (const [name, value] of Object.entries(preferences ?? {})) parts.push(`${name}: ${safeJson(value)}`)

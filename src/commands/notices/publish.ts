@@ -200,7 +200,6 @@ function canRaise(site: Site, { policy_version, effective_from }: Notice): boole
   return site.policy_version < policy_version && (effective_from === null || Date.parse(effective_from) <= Date.now())
 }
 
-/** Reports a changed or differing policy version of new records. */
 async function saySiteVersion(ctx: Context, api: Client, before: Site, notice: Notice): Promise<void> {
   const { policy_version: version, effective_from } = notice
   if (before.policy_version >= version) return
@@ -220,7 +219,6 @@ interface Plan {
   readonly draft: Notice | undefined
 }
 
-/** Returns the differences from the draft. */
 function findDifference({ id, version, wanted, texts, draft }: Plan) {
   const present = draft?.texts ?? []
   const isPresent = ({ language, sha256, media_type: type }: TextFile) =>
@@ -272,7 +270,6 @@ const previewView = {
   columns: noticeView.columns.filter(({ name }) => previewed.includes(name)),
 }
 
-/** The notice as it would be published. */
 function preview({ id, version, wanted, draft }: Plan): Notice {
   const at = new Date().toISOString()
   return {

@@ -16,7 +16,7 @@ export const requestFilters = {
 }
 
 interface RequestFilters extends z.output<z.ZodObject<typeof requestFilters>> {
-  /** True for overdue requests only. */
+  /** Overdue requests only. */
   readonly check?: true | undefined
 }
 

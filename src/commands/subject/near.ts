@@ -6,7 +6,6 @@ import { CliError, exit } from '../../errors/errors.ts'
 
 const longestList = 10
 
-/** Prints near matches and how to include them. */
 export async function tellNearMatches(
   { warn }: Pick<Context, 'warn'>,
   matches: readonly NearMatch[],
@@ -22,7 +21,7 @@ export async function tellNearMatches(
     await warn(`to include ${shown.length === 1 ? 'it' : 'them'}: ${toInclude(shown.map(each => each.subject_id))}`)
 }
 
-/** Returns the near matches, which are never erased or exported. */
+/** Near matches are never erased or exported. */
 export async function warnOfNear(ctx: Context, asked: Asked): Promise<NearMatch[]> {
   const near = (await findNearMatches(ctx.api, asked.subjects)) ?? []
   await tellNearMatches(ctx, near, ids => adviceToInclude(ctx, asked, ids))
@@ -33,7 +32,6 @@ export function formatNear(count: number): string {
   return `${count} near ${count === 1 ? 'match' : 'matches'}`
 }
 
-/** Reports near matches left out without a prompt. */
 export async function tellLeftOut(
   { warn }: Pick<Context, 'warn'>,
   { length }: readonly NearMatch[],
@@ -67,7 +65,6 @@ export async function tellUnplanned(
   await tellUnfound({ warn: text => warn(isLine ? `${ticket}: ${text}` : text) }, subjects, found, 'live record')
 }
 
-/** Used in advice on including a near match. */
 export type Asked = Pick<SubjectRequest, 'ticket' | 'subjects' | 'request_id'> & {
   /** For a line of a file. */
   readonly isLine: boolean

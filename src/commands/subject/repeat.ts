@@ -111,7 +111,6 @@ export async function tellPurges(
   }
 }
 
-/** Prints each command once. */
 type Tell = (text: string, command: string, ...args: readonly string[]) => Promise<void>
 
 /** A purge uses the newest receipt that lists the records. */

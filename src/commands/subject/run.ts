@@ -90,7 +90,6 @@ function toReceiptRow({ receipt: { ticket, records, result, number, job } }: Sto
   return { ticket, records: records.length, result, receipt: number, job }
 }
 
-/** Returns the output of a finished job. */
 export async function tellFinished(ctx: Context, made: readonly StoredReceipt[]): Promise<Output<unknown>> {
   let code: Exit = exit.done
   for (const each of made) code = (await tellReceipt(ctx, each)) || code
@@ -173,7 +172,7 @@ async function* deletePages(
   if (rows.length > 0) yield rows
 }
 
-/** Reports the error, unless it is fatal and reported at the end. */
+/** A fatal error is reported at the end. */
 async function isFatal(ctx: Context, progress: Progress, { target, error }: Deletion): Promise<boolean> {
   const code = exitOf(error)
   if (endsAll(code) || code === exit.failure || explain(error).code === 'busy') {
@@ -189,7 +188,7 @@ function toFailedRow({ target: { id, site_id } }: Deletion): ErasureRow {
   return { id, site_id, result: 'failed', deleted_at: null, request_id: null }
 }
 
-/** Printed on stderr. */
+/** To stderr. */
 export async function tellReceipt(ctx: Context, { path, receipt }: StoredReceipt): Promise<Exit> {
   const { verification, number, due_at } = receipt
   await ctx.say(describeOnTerminal(receipt, instanceLabel(ctx)))

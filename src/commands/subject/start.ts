@@ -32,9 +32,7 @@ export interface Order {
   readonly people: readonly SubjectRequest[]
   /** The file, or another origin of several people; null for one person. */
   readonly source: string | null
-  /** Content of the file. */
   readonly sha256?: string
-  /** The plan to carry out. */
   readonly given: PlanFile | null
   /** Written before the deletion. */
   readonly files: ExportFiles | null
@@ -55,7 +53,7 @@ interface Found {
 
 interface Planned extends Found {
   readonly asked: SubjectRequest
-  /** Near matches, which are never erased. */
+  /** Never erased. */
   readonly near: readonly NearMatch[]
 }
 

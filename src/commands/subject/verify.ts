@@ -158,7 +158,6 @@ function checkSubject(about: boolean | null): Checked {
 
 interface LiveScope {
   readonly subject: string | undefined
-  /** Sends the request once. */
   readonly identify: () => Promise<Identity>
 }
 

@@ -15,7 +15,7 @@ export async function isPackPath(path: string): Promise<boolean> {
   return found?.isDirectory() === true || (found !== null && path.endsWith('.tar'))
 }
 
-/** Reads a pack, or a folder of packs. @throws CliError */
+/** @throws CliError */
 export async function readPacks(path: string): Promise<Packs> {
   const isArchive = path.endsWith('.tar') && !(await stat(path)).isDirectory()
   const files = await (isArchive ? readFile(path).then(bytes => readPackArchive(bytes, path)) : readFolder(path)).catch(

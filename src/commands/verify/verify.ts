@@ -203,7 +203,7 @@ function explainUnread(path: string, error: unknown): never {
   throw signed === null ? error : dataError((error as CliError).message, `consentctl verify ${signed}`)
 }
 
-/** Names what to verify instead of an unsigned file, or in addition to the list of a pack. */
+/** For an unsigned file, or in addition to the list of a pack. */
 function describeOther(path: string, { type, result }: Verdict): string {
   if (type === 'evidence_pack' && result === 'valid') return '; its files are not compared: verify the folder'
   const signed = type === null ? findSignedInstead(path) : null
@@ -219,7 +219,7 @@ function readDocuments(bytes: Buffer): Buffer[] {
 
 const manifestSuffix = '.manifest.json'
 
-/** Verifies the export named like the manifest. Returns a suffix for the detail. */
+/** Returns a suffix for the detail. */
 export async function compareExport(manifest: string, sha256: string): Promise<string> {
   const file = manifest.endsWith(manifestSuffix) ? manifest.slice(0, -manifestSuffix.length) : null
   const actual = file && (await hashFile(file))

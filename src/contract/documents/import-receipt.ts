@@ -118,7 +118,7 @@ export const ImportReceipt = fields
   }, 'first_given_at and last_given_at contradict each other or the records')
 export type ImportReceipt = z.output<typeof ImportReceipt>
 
-/** Fields known before anything is sent. */
+/** Known before anything is sent. */
 export const ImportAbout = fields.pick({
   account_id: true,
   format: true,

@@ -193,7 +193,7 @@ ${rows.join('\n')}
 }
 `
 
-/** The file under completions/ and its text, by shell. */
+/** By shell; the file is under completions/. */
 const generators: Record<ShellName, readonly [file: string, generate: (rows: readonly string[]) => string]> = {
   bash: ['consentctl.bash', bash],
   zsh: ['_consentctl', zsh],

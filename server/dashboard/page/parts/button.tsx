@@ -2,7 +2,7 @@ interface ButtonProps {
   readonly text: string
   readonly label?: string | undefined
   readonly kind?: 'primary' | 'small' | undefined
-  /** Uses `aria-disabled`, because a disabled button would lose the focus. */
+  /** `aria-disabled`, because a disabled button would lose the focus. */
   readonly isOff?: boolean
   readonly onClick: () => unknown
 }

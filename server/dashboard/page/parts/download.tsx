@@ -11,7 +11,6 @@ interface DownloadProps {
   readonly type?: string
   /** `requireShown` throws after the button has left the page, to stop a long read between its steps. */
   readonly read: (requireShown: () => void) => Promise<string | Uint8Array>
-  /** Shown after the download. */
   readonly note?: string
 }
 
@@ -44,7 +43,7 @@ export function DownloadButton({ text, label, kind, name, type, read, note }: Do
   )
 }
 
-/** Saves a file. `name`: letters, digits, hyphens and dots only. */
+/** `name`: letters, digits, hyphens and dots only. */
 export function download(content: string | Uint8Array, name: string, type = 'application/json'): void {
   const link = document.createElement('a')
   link.href = URL.createObjectURL(new Blob([content as BlobPart], { type }))

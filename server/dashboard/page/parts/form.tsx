@@ -79,7 +79,7 @@ interface FieldProps {
   readonly type?: 'text' | 'email' | 'password' | 'number' | 'date' | 'datetime-local'
   readonly autoComplete?: string
   readonly isRequired?: boolean
-  /** Renders a text area with this many rows. */
+  /** Rows of a text area. */
   readonly lines?: number
 }
 

@@ -22,7 +22,6 @@ export function Preferences({ of }: { readonly of: Values | null | undefined }) 
   )
 }
 
-/** Shows the consent of a record without its history, by its purposes. */
 export function Consented({ of }: { readonly of: Partial<Parameters<typeof currentState>[0]> }) {
   const state = currentState({ accepted: of.accepted ?? null, preferences: of.preferences ?? null })
   const isGiven = state === 'given' || state === 'partly'

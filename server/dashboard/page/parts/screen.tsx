@@ -9,7 +9,6 @@ interface ScreenProps {
   /** The equivalent command, without `consentctl`. */
   readonly command?: readonly string[]
   readonly actions?: ComponentChildren
-  /** Links to the parent screens. */
   readonly links?: ComponentChildren
   readonly children: ComponentChildren
 }

@@ -13,12 +13,10 @@ export function Id({ of }: { readonly of: string }) {
 }
 
 interface LinkProps {
-  /** The screen and its parameters. */
   readonly to: readonly [screen: string, ...params: string[]]
   readonly children: ComponentChildren
 }
 
-/** Shows text that is not trusted. */
 export function Link({ to, children }: LinkProps) {
   return <a href={linkTo(...to)}>{typeof children === 'string' ? <Text of={children} /> : children}</a>
 }

@@ -67,7 +67,7 @@ export function NoticeDifference({ site, version, older }: DifferenceProps) {
   )
 }
 
-/** Returns null if both versions have the same text. Compares a missing text as empty. */
+/** Returns null if the texts are equal. Compares a missing text as empty. */
 async function comparedIn(language: string, ...notices: [before: Notice, after: Notice]): Promise<Patch | null> {
   const texts = notices.map(notice => notice.texts.find(each => each.language === language))
   if (texts[0]?.sha256 === texts[1]?.sha256) return null
@@ -100,7 +100,7 @@ const kinds: Record<string, readonly [className: string, word: string]> = {
 
 const mostLines = 2000
 
-/** Marks changed lines with a word, for users who cannot tell the colours apart. */
+/** With a word too, for users who cannot tell the colours apart. */
 function Lines({ of: lines }: { readonly of: readonly string[] }) {
   return (
     <div class="lines">

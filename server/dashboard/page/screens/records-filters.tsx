@@ -46,7 +46,7 @@ export function commandOf({ end, deleted, ...values }: Filters): string[] {
 interface FilterFormProps {
   readonly filters: Filters
   readonly onFilters: (filters: Filters) => void
-  /** The count's error, which names rejected filters. */
+  /** Names rejected filters. */
   readonly error: unknown
 }
 

@@ -77,7 +77,7 @@ export interface Sending {
   isRepeatable(): boolean
   /** False if a resend could repeat the effect. Not called for idempotent operations. */
   mayResend(sentAt: number): Promise<boolean>
-  /** Returns outcomes in item order. Never rejects. */
+  /** In item order. Never rejects. */
   send(items: readonly Item[]): Promise<readonly Answer[]>
 }
 

@@ -22,7 +22,6 @@ export function newProgress(ctx: Context) {
     unfinished: 0,
     /** Failed, but resent by a later run. */
     postponed: 0,
-    /** Lines in flight, by group. */
     unsent: [] as number[],
     /** 0 before the first line. */
     last: 0,
@@ -84,7 +83,7 @@ function nameOf({ nameOf, words }: Operation, entry: Outcome['entry'], endsJob: 
   return `line ${entry.line.number}`
 }
 
-/** Returns, for example, `2 failed, 5 not created yet`. */
+/** Such as `2 failed, 5 not created yet`. */
 function describeFailed({ failed, postponed }: Progress, { done }: Operation, unread = 0): string {
   const open = postponed + unread
   return `${failed - postponed} failed${open > 0 ? `, ${open} not ${done} yet` : ''}`

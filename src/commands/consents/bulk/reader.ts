@@ -270,11 +270,7 @@ function withoutName(message: string, name: string): string {
 
 export type FailedLines = Awaited<ReturnType<typeof openFailedLines>>
 
-/**
- * Writes the file if lines were rejected or remain, unless none was sent.
- *
- * @throws UsageError if it exists or cannot be created
- */
+/** Unless none was sent. @throws UsageError if it exists or cannot be created */
 export async function openFailedLines(path: string) {
   const file = await openOutFile(path, '--failed-out').catch((error: CliError) => {
     throw error.code === 'io' ? usageError(`--failed-out: ${error.message}`) : error

@@ -177,7 +177,7 @@ async function reportOutcomes(run: LineRun, outcomes: readonly Outcome[]): Promi
   return page
 }
 
-/** If it cannot be written, the run stops after the lines in flight. */
+/** If it fails, the run stops after the lines in flight. */
 async function reportFailure(
   { options, job, progress, sender, failedLines }: LineRun,
   outcome: Outcome,

@@ -84,7 +84,6 @@ export function openSender(ctx: Context, options: LineJobOptions, job: LineJob) 
     }
   }
   return {
-    /** Returns outcomes of requests in flight when the consumer stopped. */
     untaken: (): readonly Outcome[] => [...untaken].flat(),
     /** Requests in flight still yield their outcomes. */
     stop: () => {

@@ -14,7 +14,7 @@ interface EraseFormProps {
   /** Exactly these records are erased. */
   readonly live: readonly Consent[]
   readonly deleted: number
-  /** The request of the register that the erasure answers; null if there is none. */
+  /** In the register; null without one. */
   readonly request: DataSubjectRequest | null
 }
 

@@ -95,7 +95,7 @@ interface StoppedProps {
   readonly close: () => void
 }
 
-/** Warns that records without an outcome may be deleted: the response to a call may have been lost. */
+/** Records without an outcome may be deleted: a response may have been lost. */
 function Stopped({ erasure: { state, error }, close }: StoppedProps) {
   const rest = restOf(state)
   const unsure = rest.filter(({ id }) => state.sent.has(id) || state.lost.has(id)).length

@@ -20,7 +20,7 @@ import { newStore } from '../../store.ts'
 
 export interface Order extends ErasureOrder {
   readonly account_id: string
-  /** The request of the register that the erasure answers; null if there is none. */
+  /** In the register; null without one. */
   readonly request: DataSubjectRequest | null
 }
 

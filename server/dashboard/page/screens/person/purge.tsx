@@ -14,7 +14,6 @@ interface PurgeProps {
   readonly purging: Purging | null
 }
 
-/** Lets owners purge exactly the records that the erasure deleted. */
 export function Purge({ ids, purging }: PurgeProps) {
   const [pending, setPending] = useState<number | null>(null)
   const preview = useAction(async () => {
@@ -75,7 +74,7 @@ function PurgeForm({ ids, pending, close }: PurgeFormProps) {
   )
 }
 
-/** Returns the number of deleted, unpurged records. @throws Mistake if a record is live again */
+/** @throws Mistake if a record is live again */
 async function countPending(ids: readonly string[]): Promise<number> {
   const states = [...(await previewPurge(client, ids)).values()]
   const live = states.filter(state => state === 'live').length

@@ -13,7 +13,7 @@ export interface Facts {
   readonly purgedAt: string | undefined
   /** Null of a purged record, whose history has no preferences any more, and if its notice cannot be read. */
   readonly answers: Answers | null
-  /** The notice that the service held when it wrote the record; null if there was none or it cannot be read. */
+  /** Held when the record was written; null if none or unreadable. */
   readonly notice: Notice | null
   /** The person's currently deciding record, and its expiry. Null if deleted, refused, or without a subject, a site or a preference. */
   readonly check: CheckAnswer | null

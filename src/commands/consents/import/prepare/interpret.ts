@@ -208,7 +208,6 @@ function answerOf(decision: string | number | false | undefined): boolean | null
   return decision === 'yes' ? true : decision === 'no' ? false : null
 }
 
-/** Returns a field's name for messages, with its place in the file. */
 function labelsOf({ fields, event, accepted }: ImportMap): (name: Labelled) => string {
   const sources = { ...fields, event: event?.path, accepted: 'path' in accepted ? accepted.path : undefined }
   const labels = Object.entries(sources).map(([name, source]) => {

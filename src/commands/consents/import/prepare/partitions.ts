@@ -23,7 +23,6 @@ export interface LeftOut {
   readonly value: string
 }
 
-/** What a row states. */
 export interface Meaning {
   readonly originId: string
   /** Unix time, ms. */

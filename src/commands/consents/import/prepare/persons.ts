@@ -12,18 +12,17 @@ export interface Person {
   /** JSON of an `ImportRow` without its site; null if rejected or without an answer. */
   readonly row: string | null
   readonly problem: Problem | null
-  /** Number of rows, without those left out. */
+  /** Without those left out. */
   readonly events: number
   readonly answers: number
   readonly merged: number
   readonly duplicates: number
   readonly hasSubject: boolean
-  /** Times of the first and last answer: Unix time, ms. */
+  /** Unix time, ms. */
   readonly firstAt: number
   readonly lastAt: number
 }
 
-/** Rows of one person at one time. */
 interface Answer extends Omit<AnswerEvent, 'purposes'> {
   readonly purposes: Map<string, boolean | null>
   isSilent: boolean

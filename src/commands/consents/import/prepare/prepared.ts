@@ -48,7 +48,6 @@ export interface Counts {
   readonly read: number
   readonly records: number
   readonly changes: number
-  /** Rows merged into another row's answer. */
   readonly merged: number
   /** Identical rows of one person and time. */
   readonly duplicates: number
@@ -63,7 +62,7 @@ export interface Prepared {
   readonly mapSha256: string
   readonly values: readonly DecidedValue[]
   readonly undecided: number
-  /** Rows that may be answers of any person, so nothing may be sent. */
+  /** Possibly answers of any person, so nothing may be sent. */
   readonly unreadable: number
   readonly counts: Counts
   /** Records that no search for a subject finds. */
@@ -106,12 +105,11 @@ export async function openRefusedRows(ctx: Context, path: string | undefined) {
       const whole = rows > 1 ? `; all ${rows} rows of its person are refused` : ''
       await reports.add(dataError(message + whole), where)
     },
-    /** Completes the file on disk; without rejected rows there is no file. */
+    /** Without rejected rows there is no file. */
     finish: async (): Promise<void> => {
       await reports.finish()
       await list?.commit()
     },
-    /** Removes an unfinished file. */
     close: async (): Promise<void> => list?.close(),
   }
 }
@@ -139,7 +137,6 @@ async function openList(path: string) {
   }
 }
 
-/** Returns the count, and where the list is. */
 export function describeRefusedRows(rows: number, path: string | undefined): string {
   return `${formatCount(rows, 'row')} refused (${path === undefined ? '--refused-out FILE lists all' : `listed in ${path}`})`
 }

@@ -14,7 +14,6 @@ export interface ReadRow {
   readonly number: number
   /** Null if its cells are unreadable. */
   readonly row: Row | null
-  /** Null for a readable row. */
   readonly problem: string | null
 }
 
