@@ -67,7 +67,7 @@ export function insertedEntry(sql: Sql, { accountId, actor, action, at }: AuditE
     )`
 }
 
-/** Members of `one` that differ in `other`; all if `other` is null. */
+/** All if `other` is null. */
 function difference(sql: Sql, one: Fragment, other: Fragment): Fragment {
   return sql`case when ${other} is null then ${one} when ${one} is null then null else (
       select coalesce(jsonb_object_agg(m.key, m.value), '{}') from jsonb_each(${one}) as m

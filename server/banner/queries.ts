@@ -3,7 +3,7 @@ import { type LiveState, liveState } from '../consents/queries.ts'
 
 export interface TokenSite {
   allowed_origins: string[]
-  /** Null for the current token. */
+  /** Null if current. */
   expires_at: Date | null
 }
 

@@ -46,7 +46,7 @@ function connectEmbedded(path: string, options: Pick<ConnectOptions, 'max'> & { 
   return Object.assign(sql, { begin })
 }
 
-/** Splits libpq's multi-host URLs (`postgres://one:5432,other:5433/name`). */
+/** Such as `postgres://one:5432,other:5433/name` (libpq). */
 export function splitHosts(url: string): [string, ...string[]] {
   const { before, hosts, after } = splitUrl(url)
   const [first = '', ...more] = hosts.map(host => `${before}${host}${after}`)

@@ -109,7 +109,7 @@ interface Dated {
   readonly at: Date | null
 }
 
-/** Returns the entry if it is dated before a complete checkpoint that was made without it. */
+/** Dated before a complete checkpoint that was made without it. */
 export function toBackdated({ consent_id, version, at }: Dated, checkpoint: Date | null): Backdated[] {
   return at && checkpoint && isBackdated(at, checkpoint) ? [{ consent_id, version, at, checkpoint }] : []
 }

@@ -25,7 +25,7 @@ export function limitRequests(
   }
 }
 
-/** Limits attempts that end in `unauthorized`. Each attempt counts while it runs. */
+/** Each attempt counts while it runs. */
 export function limitFailedAttempts({ max, seconds }: Limit, keyOf: KeyOf) {
   const ttl = seconds * 1000
   const attempts = new LRUCache<string, { count: number }>({ max: maxCounters, ttl })

@@ -74,7 +74,7 @@ function addReceipt(state: RequestState, { receipt }: RequestChange, { at }: Cha
 
 export type Values = Record<string, unknown>
 
-/** Returns the changed fields, with HMACs of identifiers. */
+/** Identifiers become HMACs. */
 export function diff(before: RequestState | null, after: RequestState) {
   const changes: { before: Values; after: Values } = { before: {}, after: {} }
   for (const name of fields) {

@@ -38,7 +38,7 @@ export async function getStats(sql: Sql, accountId: string, query: StatsQuery): 
   }
 }
 
-/** Counts each record without a subject as one person. */
+/** Without a subject, a record counts as one person. */
 function sizeOf({ persons, anonymous }: GroupRow): number {
   return persons + anonymous
 }

@@ -11,10 +11,7 @@ const rowsPerPage = 100
 
 const processes = 4
 
-/**
- * Verifies that each timestamp belongs to its checkpoint and comes from a trusted authority, and that none is missing
- * between two others.
- */
+/** Also that none is missing between two others. */
 export async function* verifyTimestamps(
   { sql, signal, inspected }: Work,
   accountId: string,

@@ -10,7 +10,6 @@ export async function configure(tx: ISql): Promise<void> {
       set_config('timezone', 'UTC', true), set_config('bytea_output', 'hex', true)`
 }
 
-/** Returns a migration that only a newer version knows. */
 export async function findLaterSchema(tx: ISql): Promise<string | undefined> {
   const [row] = await tx<{ name: string }[]>`select name from migrations where name > ${schemaVersion} limit 1`
   return row?.name

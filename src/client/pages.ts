@@ -78,7 +78,6 @@ async function* pagesOf(first: ConsentPage, rest: PageResponse['rest']): AsyncGe
   }
 }
 
-/** Resolves once the request is sent. */
 async function departure(request: Promise<unknown>): Promise<void> {
   request.catch(() => {})
   await new Promise(setImmediate)

@@ -1,6 +1,5 @@
 /** A query parameter, flags of the command line, and a dashboard field. */
 interface Filter {
-  /** Type of the parameter, its flags and its field. */
   readonly kind: 'site' | 'text' | 'boolean' | 'from' | 'to'
   /** Flag without `--` → help. Two for a boolean. */
   readonly flags: Readonly<Record<string, string>>

@@ -1,5 +1,4 @@
 interface Topic {
-  /** Commands whose help refers to this topic. */
   readonly commands: readonly string[]
   readonly text: readonly (string | readonly [term: string, text: string])[]
 }

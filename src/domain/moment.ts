@@ -4,7 +4,6 @@ import { CliError, exit } from '../errors/errors.ts'
 import type { ConsentRow } from '../views/consent.ts'
 
 interface StateAt {
-  /** Last entry until that time. */
   readonly entry: AuditEntry
   /** Time of the last answer, as reported by the importer. */
   readonly facts: Facts

@@ -13,7 +13,6 @@ import { mapInOrder } from '../io/concurrency.ts'
 export interface Target {
   readonly id: string
   readonly site_id: string | null
-  /** Index of the subject. */
   readonly subject: number
 }
 

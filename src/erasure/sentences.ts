@@ -123,7 +123,6 @@ interface Described<State extends string> {
   readonly text: string
 }
 
-/** Describes `subject verify --live`. */
 export function describeLive(seen: LiveSeen): Described<'live' | 'unknown' | 'gone'> {
   const { receipt, account_id, isSubjectListed, live, deleted, unknown } = seen
   if (receipt.account_id !== null && account_id !== null && receipt.account_id !== account_id)
@@ -152,7 +151,6 @@ export interface PurgeSeen {
   readonly unknown: readonly string[]
 }
 
-/** Describes `subject verify --purged`. */
 export function describePurged({ purged, others, unknown }: PurgeSeen): Described<'purged' | 'not_yet' | 'unknown'> {
   if (others.length > 0)
     return {

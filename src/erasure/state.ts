@@ -30,7 +30,6 @@ export type ErasureEvent =
   | readonly ['c', seconds: number]
 
 export interface ErasureOrder {
-  /** Without duplicates. */
   readonly subjects: readonly string[]
   readonly ticket: string
   readonly reason: string | null

@@ -83,7 +83,7 @@ function requireKind({ type, version }: Claimed['document']): DocumentKind {
   return kind
 }
 
-/** Returns the key's source: completes "the key is …". */
+/** Completes "the key is …". */
 async function requireSignature(
   { document, isSignedBy }: Claimed,
   kind: DocumentKind,
@@ -104,7 +104,7 @@ function requireFields(document: Claimed['document'], { schema }: DocumentKind):
   throw new NotValid(`is signed, but not as its type says (${issue?.path.join('.')}: ${issue?.message})`)
 }
 
-/** Checks more than the fields. Returns a suffix for the detail. */
+/** Returns a suffix for the detail. */
 async function requireContent(bytes: Buffer, document: Claimed['document'], sources: Sources): Promise<string> {
   const { type } = document
   if (type === 'checkpoint') return await requireGrowth(readCheckpoint(bytes.toString('latin1')), sources.newest)
@@ -140,7 +140,6 @@ function requireOrigin({ events, origin }: ConsentReceipt): string {
   return origin === null ? '' : `; ${origin.statement}`
 }
 
-/** Verifies the place in the log and the date. */
 async function requireInclusion(receipt: ConsentReceipt, { findKeys, newest }: Sources): Promise<string> {
   const { inclusion, chain_head, events } = receipt
   if (!inclusion) return '; its record was not in the log yet'

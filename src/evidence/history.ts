@@ -192,7 +192,6 @@ function millisecondOf(id: string): number {
 
 interface Previous {
   readonly version: number
-  /** Possible hashes of the entry. */
   readonly hashes: readonly (Buffer | null)[]
 }
 

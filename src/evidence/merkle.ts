@@ -43,7 +43,6 @@ export class MerkleTree {
     this.#size += 1
   }
 
-  /** SHA-256 of no bytes for an empty tree. */
   get root(): Buffer {
     const last = this.#roots.at(-1)
     if (!last) return sha256('')

@@ -29,7 +29,6 @@ import { consentOf, datePurposes } from './state.ts'
 import { NotValid, notValid, type Verdict } from './verdict.ts'
 
 interface PackSources extends Sources {
-  /** The digests of the files, if they are known. */
   readonly hashed: EvidencePack['files']
   /** Called between checks; may throw to stop. */
   readonly pause: () => Promise<unknown>
@@ -116,7 +115,6 @@ function refusal(error: unknown, type: string | null = null): PackVerdict {
   return { file: error.file, ...notValid(`it ${error.message}`, type) }
 }
 
-/** Files that require another file. */
 const dependent: readonly (readonly [name: RegExp, other: string])[] = [
   [/^(checkpoints\/\d+)\.(consistency\.json|tsr)$/, '$1.json'],
   [/^(administration\/\d+)\.inclusion\.json$/, '$1.json'],

@@ -26,7 +26,6 @@ const administrationEntry = /^administration\/(\d+)\.json$/
 const earlierCheckpoint = /^checkpoints\/(\d+)\.json$/
 const betweenProof = /^record-(\d+)\.inclusion\.json$/
 
-/** Lists file names by the number in them. */
 function listNames(files: PackFiles, pattern: RegExp): string[] {
   const numberOf = (name: string) => Number(pattern.exec(name)?.[1])
   return [...files.keys()].filter(name => pattern.test(name)).sort((one, other) => numberOf(one) - numberOf(other))
@@ -36,7 +35,6 @@ export function proofOf(file: string): string {
   return file.replace(/json$/, 'inclusion.json')
 }
 
-/** Returns the name of the proof from an earlier checkpoint to the pack's. */
 export function consistencyOf(file: string): string {
   return file.replace(/json$/, 'consistency.json')
 }

@@ -74,7 +74,7 @@ class Walk {
     while (this.#node % 2 === 1) this.#ascend()
   }
 
-  /** Moves past the proof's next node; returns true if that is on the left. */
+  /** True if the next node is on the left. */
   passesLeft(): boolean {
     const isLeft = this.#node % 2 === 1 || this.#node === this.#last
     if (isLeft) while (this.#node % 2 === 0 && this.#node !== 0) this.#ascend() // the last node has no sibling
@@ -88,7 +88,6 @@ class Walk {
   }
 }
 
-/** Decodes hexadecimal hashes. */
 export function toBytes(path: readonly string[] = []): Buffer[] {
   return path.map(node => Buffer.from(node, 'hex'))
 }

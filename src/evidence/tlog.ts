@@ -3,7 +3,6 @@
 import { createHash, type KeyObject } from 'node:crypto'
 import { publicBytes } from './keys.ts'
 
-/** Algorithm byte of Ed25519. */
 const signatureType = Buffer.of(1)
 
 export function noteText(origin: string, { size, root }: { readonly size: number; readonly root: Buffer }): string {

@@ -19,12 +19,10 @@ export interface Table {
 interface Dialect {
   /** Default: the delimiter that yields the most known names, then the most columns. */
   readonly delimiter?: Delimiter | undefined
-  /** Header for a file without one. */
   readonly columns?: readonly string[] | undefined
   readonly isKnown: (name: string) => boolean
   /** Removes the `'` that `list` adds before formulas. */
   readonly unguard?: boolean | undefined
-  /** Allows rows with fewer cells than the header. */
   readonly isShortAllowed?: boolean | undefined
 }
 

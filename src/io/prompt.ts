@@ -21,7 +21,6 @@ export async function prompt(io: Io, question: string, interruption: AbortSignal
   return await Promise.race([answer, interrupted]).finally(() => lines.close())
 }
 
-/** Does not echo the input. */
 export async function promptHidden(io: Io, question: string): Promise<string> {
   const output = new Writable({ write: (_chunk, _encoding, done) => done() })
   // Sets raw mode before the question, so that early input is not echoed.

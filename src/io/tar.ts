@@ -25,7 +25,6 @@ export function readTar(bytes: Buffer): Map<string, Buffer> {
 interface Header {
   readonly name: string
   readonly isFolder: boolean
-  /** In bytes. */
   readonly size: number
 }
 

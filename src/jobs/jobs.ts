@@ -29,7 +29,7 @@ export interface JobKind<Header extends JobHeader> {
   readonly folder: string
   readonly header: z.ZodType<Header>
   readonly host: Pick<Host, 'pid' | 'kill'>
-  /** Returns the command that resumes a job of another profile or instance, empty if it is of another kind; otherwise null. */
+  /** Command that resumes a job of another profile or instance; empty for another kind, else null. */
   elsewhere(header: Header): string | null
   readonly hints: { readonly damaged: string; readonly unwritable: string }
 }
@@ -46,7 +46,7 @@ export interface Jobs<Header, Entry> {
    * @throws CliError usage (exit 2) if there is none
    */
   find(wanted: string): Promise<string>
-  /** Returns job ids, the one written last first. */
+  /** The one written last first. */
   list(): Promise<string[]>
   /** @throws CliError busy (exit 7) while another process holds the job; io (exit 1) if its file is damaged */
   readHeader(job: string): Promise<Header>
@@ -55,7 +55,6 @@ export interface Jobs<Header, Entry> {
   runs(job: string): Promise<Run<Entry>[]>
   /** `input`: a private file of the same folder that becomes the job's own, and is removed with it. */
   create(header: Header, input?: string): Promise<HeldJob<Header, Entry>>
-  /** Returns the path of the job's own input. */
   inputOf(job: string): string
   /** @throws CliError busy (exit 7) while another process holds it */
   resume(job: string): Promise<HeldJob<Header, Entry>>

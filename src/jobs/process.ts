@@ -65,9 +65,7 @@ const ownerFile = 'owner.json'
 /** Time since the last change, for a file of another machine or without an owner. */
 const abandonedMs = 600_000
 
-/**
- * Makes a private folder for the input of a job that does not exist yet, beside the jobs.
- */
+/** For the input of a job that does not exist yet. */
 export async function makeWorkFolder(jobsFolder: string, host: Pick<Host, 'pid' | 'kill'>): Promise<string> {
   await makeFolder(jobsFolder)
   await removeAbandoned(jobsFolder, host)

@@ -210,7 +210,7 @@ async function preview(ctx: Context, options: ImportFlags, format: FormatName, m
   return many(valueView, pagesOf(values), { exit: () => ('error' in asked ? exitOf(asked.error) : code) })
 }
 
-/** Empty without rejected rows. */
+/** The exit code if rows were rejected. */
 function predictExit(code: Exit): string {
   return `the import would end with exit code ${code}${code === exit.partial ? ', if the instance takes its records' : ''}`
 }

@@ -93,7 +93,7 @@ async function getPack(ctx: Context, wanted: Wanted): Promise<PackFiles> {
   })
 }
 
-/** Returns the subject of a valid archive that is about something else. */
+/** Of a valid archive about something else. */
 function findOther(files: PackFiles, { id, account, subject }: Wanted): string | null {
   const { record, checkpoint } = readPack(files)
   if (record.id !== id.toLowerCase()) return `the archive is of the record ${record.id}`

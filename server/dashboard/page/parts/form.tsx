@@ -64,14 +64,12 @@ export function Form({
   )
 }
 
-/** Returns the `missing` text of a form that is confirmed by typing a count. */
 export function missingCount(typed: string, count: number): string {
   return typed.trim() === String(count) ? '' : `Type ${count} to confirm.`
 }
 
 interface FieldProps {
   readonly label: string
-  /** The field's name in the API's errors. */
   readonly name?: string
   readonly hint?: ComponentChildren
   readonly value: string

@@ -8,7 +8,7 @@ import { baseUrl } from '../transport.ts'
 
 interface SnippetProps {
   readonly site: Pick<Site, 'id' | 'allowed_origins'>
-  /** Empty unless a token was issued just now. */
+  /** Empty unless just issued. */
   readonly token: string
 }
 

@@ -119,7 +119,7 @@ function rateOf({ accepted, refused }: StatsGroup): string {
   return all === 0 ? '' : `${((given / all) * 100).toFixed(1)} %`
 }
 
-/** Names a group without a name: an unknown country, or the sum of all groups not listed. */
+/** Unknown, or the sum of the groups not listed. */
 function unnamed(by: By): string {
   return by === 'country' ? 'unknown' : 'all others'
 }

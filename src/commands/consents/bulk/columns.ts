@@ -14,7 +14,6 @@ interface Place {
 type Fields = Record<string, unknown>
 type Setter = (cell: string, where: string, fields: Fields, preferences: Fields) => void
 
-/** A kind of line that a CSV can contain. */
 export interface CsvKind {
   readonly noun: string
   /** `preferences` also allows `pref.NAME`. */

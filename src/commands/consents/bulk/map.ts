@@ -59,7 +59,6 @@ export function fieldNames(fields: readonly string[]): string {
   return `${fields.join(', ')}${fields.includes('preferences') ? ', pref.NAME' : ''}`
 }
 
-/** NAME of `pref.NAME`. */
 export function preferenceName(name: string): string | undefined {
   const preference = /^pref(?:erences)?\.(.+)$/is.exec(name.trim())?.[1]
   return preference === '__proto__' ? undefined : preference

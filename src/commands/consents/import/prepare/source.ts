@@ -70,7 +70,6 @@ async function* bounded(chunks: AsyncIterable<Buffer>, name: string, budget: Bud
   }
 }
 
-/** Gzip with several members. */
 async function* unpacked(chunks: AsyncGenerator<Buffer>, name: string, budget: Budget): AsyncGenerator<Buffer> {
   const { value: first } = await chunks.next()
   if (!first) return
