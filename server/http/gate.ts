@@ -93,7 +93,10 @@ export async function rejectUrl(deps: GateDeps, request: FastifyRequest): Promis
   throw noRoute()
 }
 
-/** @throws Failure like a new request */
+/**
+ * Authenticates, spends a unit and takes a slot.
+ * @throws Failure like a new request
+ */
 export async function runAsNewRequest<T>(
   deps: GateDeps,
   request: FastifyRequest,

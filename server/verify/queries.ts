@@ -193,6 +193,7 @@ export function listLeaves(
     order by l.leaf_index limit ${limit}`
 }
 
+/** Returns up to `limit` leaves with a negative index, and as many after the last checkpoint. */
 export function listMisplaced(
   sql: Sql,
   accountId: string,
