@@ -231,7 +231,7 @@ export async function warnEmpty({ warn }: Context, { name, header }: Reader<unkn
 /** The job contains the file and the change. A resumed run returns the results of every line, which replace those of `--out`. */
 export function resumeCommand(
   ctx: Context,
-  { failedOut }: LineJobOptions,
+  { failedOut, concurrency, maxErrors, failFast, ignoreQuota, batch }: LineJobOptions,
   { state, operation }: LineJob,
 ): string | null {
   if (!state) return null
@@ -241,6 +241,11 @@ export function resumeCommand(
     ...(output === undefined ? [] : ['-o', output]),
     ...(json === undefined ? [] : [json === true ? '--json' : `--json=${json}`]),
     ...(failedOut === undefined ? [] : ['--failed-out', failedOut]),
+    ...(concurrency === undefined ? [] : ['--concurrency', String(concurrency)]),
+    ...(maxErrors === undefined ? [] : ['--max-errors', String(maxErrors)]),
+    ...(failFast ? ['--fail-fast'] : []),
+    ...(ignoreQuota ? ['--ignore-quota'] : []),
+    ...(batch === false ? ['--no-batch'] : []),
     ...(out === undefined ? [] : ['--out', out, '--force']),
   ]
   return commandLike(ctx, operation.command, '--resume', state.job, ...again)

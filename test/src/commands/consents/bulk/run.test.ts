@@ -310,13 +310,14 @@ describe('create --file: when the instance cannot be reached', () => {
     expect(ran.stderr).toMatch(/^error: no answer from .*\ntry: check that the instance is running.*\n$/)
   })
 
-  it('stops after the lines in flight, reports it once, and suggests --resume', async () => {
-    const ran = await cli.run(['create', '--file', file(), '--site', site, '--ignore-quota'], { env: await env() })
+  it('stops after the lines in flight, reports it once, and suggests --resume with the same flags', async () => {
+    const flags = ['--concurrency', '4', '--max-errors', '9', '--fail-fast', '--ignore-quota', '--no-batch']
+    const ran = await cli.run(['create', '--file', file(), '--site', site, ...flags], { env: await env() })
     expect(ran.code).toBe(7)
     expect(ran.stdout.split('\n').length).toBeLessThanOrEqual(9)
     expect(ran.stderr.match(/no answer from/g)).toHaveLength(1)
     expect(ran.stderr).toMatch(/stopped after line \d: the lines after it would fail for the same reason/)
-    expect(ran.stderr).toMatch(/to resume: .* --resume [\da-f-]{36}\n$/)
+    expect(ran.stderr).toMatch(new RegExp(`to resume: .* --resume [\\da-f-]{36} ${flags.join(' ')}\n$`))
   })
 })
 
