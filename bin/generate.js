@@ -12,7 +12,6 @@ for (const [name, schema] of Object.entries(schemas)) {
 fill('../src/commands/README.md', 'commands', `${manual}\n`)
 for (const [name, snippet] of Object.entries(snippets)) fill('../server/banner/README.md', name, snippet)
 
-/** Replaces the text between `<!-- name -->` and `<!-- /name -->`. */
 function fill(path, name, text) {
   const file = new URL(path, import.meta.url)
   const place = new RegExp(`(?<=<!-- ${name} -->\\n)[\\s\\S]*(?=<!-- /${name} -->)`)

@@ -3,7 +3,6 @@ import { type LiveState, liveState } from '../consents/queries.ts'
 
 export interface TokenSite {
   allowed_origins: string[]
-  /** Null if current. */
   expires_at: Date | null
 }
 

@@ -50,7 +50,6 @@ export interface NewRecord extends Identity, State {
   readonly gpc: true | null
 }
 
-/** Answer given elsewhere, as the importer states it. */
 export interface ImportedAnswer extends State {
   /** UTC with milliseconds. */
   readonly given_at: string

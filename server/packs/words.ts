@@ -222,7 +222,6 @@ const words: readonly (FileWords & { readonly isIn: (pack: Pack, isTruncated: bo
   },
 ]
 
-/** Describes only files in the pack. */
 export function describeFiles(pack: Pack, isTruncated: boolean): FileWords[] {
   return words.filter(({ isIn }) => isIn(pack, isTruncated))
 }

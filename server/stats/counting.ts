@@ -10,7 +10,6 @@ import { type BehindRow, countLeaves, countRecords, findBehind, findUncounted } 
 
 const maxLeavesPerBatch = 1000
 
-/** PostgreSQL's code of a timeout. */
 const timeoutCode = '57014'
 
 /**

@@ -20,7 +20,6 @@ function progressOf(request: FastifyRequest): Progress {
   return progress
 }
 
-/** The body is not validated yet. */
 function isDryRun(body: unknown): boolean {
   return (body as { dry_run?: unknown } | null | undefined)?.dry_run === true
 }

@@ -28,7 +28,6 @@ export function findInOrigin(
 
 const answers = ['created', 'imported', 'updated']
 
-/** The hashed data of a purged record is gone. */
 function findInMark({ accountId, originSecret }: OriginScope, record: StoredRecord, isPurged: boolean): Finding[] {
   const { origin, origin_system: system, origin_id: id, has_body } = record
   if (!origin) return [{ version: null, problem: 'lost', detail: 'its origin is missing' }]

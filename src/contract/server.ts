@@ -4,7 +4,6 @@ import type { Role } from './session.ts'
 export type Problem = 'changed' | 'reordered' | 'lost' | 'shortened' | 'forged'
 
 export interface DatabaseFinding {
-  /** Null for all accounts. */
   readonly account_id: string | null
   /** Null for the account's log. */
   readonly consent_id: string | null

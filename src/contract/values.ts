@@ -34,7 +34,6 @@ export const Uuid = z
 /** Any text, because other instances may have other ids. */
 export const Id = z.string().meta({ format: 'uuid', pattern: '^[\\da-f]{8}(-[\\da-f]{4}){3}-[\\da-f]{12}$' })
 
-/** Largest PostgreSQL `integer`. */
 const maxInteger = 2_147_483_647
 
 export const PolicyVersion = z

@@ -237,7 +237,6 @@ async function markSome(api: Pick<Client, 'call'>, body: SubjectErasure, onAnswe
 
 export interface Verified {
   readonly verification: ErasureReceipt['verification']
-  /** Null if unknown. */
   readonly near_matches: number | null
 }
 

@@ -97,7 +97,6 @@ function requireOneErasure(what: string, found: readonly StoredReceipt[]): Store
   throw usageError(`${what} has ${erasures.length} receipts`, `name one by its number: ${numbersOf(erasures)}`)
 }
 
-/** `found`: newest first. */
 export function numbersOf(found: readonly StoredReceipt[]): string {
   const numbers = found.map(({ receipt }) => receipt.number).reverse()
   const more = numbers.length > 20 ? ` and ${numbers.length - 20} more` : ''
@@ -145,7 +144,6 @@ export async function findReceiptOrFile(store: ReceiptStore, wanted: string): Pr
   })
 }
 
-/** Null if none of the keys is the one of the receipt. */
 export function isSigned({ claimed, receipt }: StoredReceipt, keys: readonly KeyObject[]): boolean | null {
   const key = keys.find(each => keyIdOf(each) === receipt.key_id)
   return key ? claimed.isSignedBy(key) : null

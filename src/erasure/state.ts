@@ -187,7 +187,6 @@ export function toInstant(value: string | null): string | null {
   return value !== null && parseInstant(value) !== null ? value : null
 }
 
-/** Tolerated clock difference. */
 const clockToleranceSeconds = 60
 
 function isBefore({ order, clockOffset }: ErasureState, instant: string): boolean {

@@ -31,7 +31,6 @@ export function completeSize({ tree_size, previous_size }: Checkpoint): number {
 /** The checkpoints between which the log received an entry. */
 export interface Bracket {
   readonly after: Checkpoint
-  /** The last complete checkpoint before, or null. */
   readonly before: Checkpoint | null
 }
 

@@ -242,7 +242,6 @@ function verifyIdentity(record: ChainRecord, identity: Identity, { salt }: Chain
 export interface Verified {
   /** `unverifiable`: the instance has no hash chain. */
   readonly result: 'ok' | 'not_valid' | 'unverifiable'
-  /** Null if `ok`. */
   readonly detail: string | null
 }
 

@@ -81,7 +81,6 @@ export function findKeysRoot(documents: readonly string[], size: number): Buffer
   return tree.root
 }
 
-/** How the log of keys contradicts a checkpoint, or null. */
 export function findKeyLogProblem(documents: readonly string[], checkpoint: Checkpoint): string | null {
   const root = findKeysRoot(documents, checkpoint.keys_size)?.toString('hex')
   return root === checkpoint.keys_root ? null : 'the log of keys is not the one that it names'

@@ -101,7 +101,6 @@ export interface Pack {
   readonly ipNetwork: string | null
   /** Entry of the notice's publication; null if there is none. */
   readonly noticeEntry: number | null
-  /** Null if unsigned. */
   readonly receipt: ConsentReceipt | null
   readonly checkpoint: Checkpoint
   readonly first: InclusionProof
@@ -223,7 +222,6 @@ export function requireFile(files: PackFiles, file: string): Buffer {
   return bytes
 }
 
-/** List for `pack.json`, excluding itself. */
 export function listFiles(files: PackFiles): EvidencePack['files'] {
   return [...files]
     .filter(([name]) => name !== listFile)

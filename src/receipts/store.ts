@@ -175,7 +175,6 @@ export async function writeHead(store: ReceiptStore, head: ChainHead): Promise<v
   }
 }
 
-/** Null if the chain has the head. `digest` is null for a missing receipt. */
 export function findHeadFault(head: ChainHead, digest: string | null): string | null {
   if (digest === null) return `receipt ${head.number} is missing`
   return digest === head.sha256 ? null : `receipt ${head.number} is not the one that was made`

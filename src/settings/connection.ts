@@ -24,7 +24,6 @@ interface ConnectionOptions {
   readonly io: Io
   readonly flags: RequestFlags
   readonly version: string
-  /** Null if requests need no key. */
   readonly readKey: () => Promise<Sourced | null>
   readonly interruption: () => AbortSignal
 }

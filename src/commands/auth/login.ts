@@ -16,7 +16,6 @@ import { isKey, maskKey } from '../../settings/key.ts'
 import { checkProfileName, requireBaseUrl } from '../../settings/settings.ts'
 import { type Profile, saveProfile } from '../../settings/store.ts'
 
-/** Revokes the new key if it cannot be stored. */
 async function storeNewKey(ctx: Context, api: Client, draft: KeyDraft, profile: Profile): Promise<void> {
   const before = ctx.settings.apiKey
   const key = await api.call(keys.create, { body: draft })

@@ -60,7 +60,6 @@ interface Reported
   > {
   /** In UTC. */
   readonly closed_on: string | null
-  /** Days until closed; null while open. */
   readonly days: number | null
   /** Days from the due day until closed, or until today; 0 if not late. */
   readonly days_late: number

@@ -21,7 +21,6 @@ export async function tellNearMatches(
     await warn(`to include ${shown.length === 1 ? 'it' : 'them'}: ${toInclude(shown.map(each => each.subject_id))}`)
 }
 
-/** Near matches are never erased or exported. */
 export async function warnOfNear(ctx: Context, asked: Asked): Promise<NearMatch[]> {
   const near = (await findNearMatches(ctx.api, asked.subjects)) ?? []
   await tellNearMatches(ctx, near, ids => adviceToInclude(ctx, asked, ids))

@@ -196,7 +196,6 @@ async function findPerson(
   }
 }
 
-/** Null without an open request, or without a register. */
 async function findOpenRequest({ api }: Context, ticket: string): Promise<DataSubjectRequest | null> {
   try {
     const request = await findRequest(api, ticket)

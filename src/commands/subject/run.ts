@@ -172,7 +172,6 @@ async function* deletePages(
   if (rows.length > 0) yield rows
 }
 
-/** A fatal error is reported at the end. */
 async function isFatal(ctx: Context, progress: Progress, { target, error }: Deletion): Promise<boolean> {
   const code = exitOf(error)
   if (endsAll(code) || code === exit.failure || explain(error).code === 'busy') {

@@ -228,7 +228,6 @@ export async function compareExport(manifest: string, sha256: string): Promise<s
   throw new NotValid(`is valid, but ${file} is not the export that it is for: that was changed`)
 }
 
-/** In hexadecimal; null without a file. */
 async function hashFile(file: string): Promise<string | null> {
   const hash = createHash('sha256')
   try {

@@ -23,7 +23,6 @@ interface ErasureSeen {
   readonly deleted: number | null
 }
 
-/** The `result` of an erasure receipt. */
 export function erasureResult({ found, live, deleted }: ErasureSeen): ErasureReceipt['result'] {
   if (live > 0) return 'remaining'
   if (found > 0) return 'erased'

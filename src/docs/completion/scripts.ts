@@ -100,7 +100,6 @@ else
 fi
 `
 
-/** fish 3. */
 const fish = (rows: readonly string[]) => `${title}
 set -g __consentctl_table \\
 ${rows.map(row => `    '${row.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`).join(' \\\n')}
