@@ -220,10 +220,11 @@ describe('POST /api/v1/subjects/erase › 200', () => {
     }
     const progress = newProgress('r-1', performance.now() + 20)
     const first = await eraseSubject(deps, caller, { subject_id: 'many' }, progress)
-    expect(first).toMatchObject({ erased: 200, remaining: 250, complete: false })
+    expect([0, 200]).toContain(first.erased) // none if a busy machine takes longer than the deadline before the first batch
+    expect(first).toMatchObject({ remaining: 450 - first.erased, complete: false })
     const second = await erase({ subject_id: 'many' }, account)
-    expect(second.body).toMatchObject({ erased: 250, remaining: 0, complete: true })
-    expect(certified(second)).toMatchObject({ erased: 250, deleted: 450 })
+    expect(second.body).toMatchObject({ erased: first.remaining, remaining: 0, complete: true })
+    expect(certified(second)).toMatchObject({ erased: first.remaining, deleted: 450 })
     expect(await brokenChains(service.sql, account.accountId)).toEqual([])
     await purgeNow(service.sql)
     expect(certified(await erase({ subject_id: 'many' }, account))).toMatchObject({ deleted: 0, sites: [] })
