@@ -2,6 +2,7 @@ import type { Sql } from 'postgres'
 import {
   type ConsentReceipt,
   consentSchemaVersion,
+  namedPurposes,
   type PrivacyNotice,
   stateTerms,
   statusOf,
@@ -90,7 +91,7 @@ export async function issueReceipt(
 }
 
 function describeConsent(rows: readonly EventRow[], notice: PrivacyNotice) {
-  const { events, purposes } = consentOf(rows, notice.notice === 'held' ? notice.purposes.map(({ key }) => key) : [])
+  const { events, purposes } = consentOf(rows, namedPurposes(notice))
   const states = events.map(({ state }) => stateTerms[state])
   const times = rows.map(({ given_at, created_at }) => (given_at ?? created_at).toISOString())
   return { states, state: states.at(-1) ?? 'dpv:ConsentRefused', purposes: datePurposes(purposes, times) }

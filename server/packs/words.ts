@@ -1,6 +1,7 @@
 import { describeOrigin } from '../../src/contract/origin.ts'
 import { describeDate, findBracket } from '../../src/evidence/dates.ts'
 import type { Pack } from '../../src/evidence/pack.ts'
+import { describeAnswer } from '../../src/evidence/since.ts'
 import { consentOf, datePurposes, purposeWords } from '../../src/evidence/state.ts'
 
 function isPurged({ history }: Pick<Pack, 'history'>): boolean {
@@ -37,10 +38,7 @@ function describeNewer({ record, receipt }: Pack): [name: string, value: string]
   const { newer_answer: newer, issued_at } = receipt
   if (record.subject_id === null) return [['Newer answer', 'not known: the record names no person']]
   if (!newer) return [['Newer answer of this person on this site', `none known to the service at ${issued_at}`]]
-  const purposes = newer.purposes?.map(({ purpose, state }) => `${JSON.stringify(purpose)} ${purposeWords(state)}`)
-  const status = newer.consent_status?.replace(/^.*:Consent/, '') ?? 'what it says is not stated, see its history'
-  const words = [`record ${newer.record_id} of ${newer.answered_at}: ${status}`, ...(purposes ?? [])].join(', ')
-  return [['NEWER ANSWER of this person on this site', words]]
+  return [['NEWER ANSWER of this person on this site', describeAnswer(newer)]]
 }
 
 /** Values are foreign text. */

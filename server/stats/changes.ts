@@ -80,7 +80,8 @@ export function changes(sql: Sql, accountId: string, wanted: Fragment = sql`true
     select 'preference', p.key, bool_or(e.version = r.version and e.accepted and p.value = 'true'),
       bool_or(e.accepted and p.value = 'true') and not bool_or(e.version = r.version and e.accepted and p.value = 'true')
     from consent_history e cross join lateral jsonb_each(e.preferences) as p
-    where e.account_id = ${accountId} and e.consent_id = r.id and e.version > r.version - ${mostVersions} and e.version <= r.version and not r.is_purge
+    where e.account_id = ${accountId} and e.consent_id = r.id and not r.is_purge
+      and e.version > r.version - ${mostVersions} and e.version <= r.version
       and jsonb_typeof(p.value) = 'boolean' and p.key ~ ${plainKey}
     group by p.key`
   const groups = (values: Fragment) => sql`

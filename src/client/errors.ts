@@ -11,7 +11,7 @@ export interface Call {
   /** True if it changes nothing, even with POST. */
   readonly isRead?: boolean
   readonly id: string | null
-  /** One of these is enough. */
+  /** A key needs one of these. */
   readonly scopes?: readonly Scope[]
   /** Source of the API key; null if a user signs in. */
   readonly keySource: string | null

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { type ConsentReceipt, statusOf } from '../contract/documents/consent-receipt.ts'
+import { type ConsentReceipt, namedPurposes, statusOf } from '../contract/documents/consent-receipt.ts'
 import { deletedIds, describeDeletion, erasureResult } from '../contract/documents/deletion-statement.ts'
 import type { ErasureCertificate } from '../contract/documents/erasure-certificate.ts'
 import type { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
@@ -35,10 +35,9 @@ function findInConsentReceipt(receipt: ConsentReceipt): string | null {
 
 /** Without the acceptance, which only the history has. */
 function fitsEvents({ events, preferences, privacy_notice: notice, purposes }: ConsentReceipt): boolean {
-  const named = notice.notice === 'held' ? notice.purposes.map(({ key }) => key) : []
   const answers = events.flatMap(event => Object.entries(event.preferences))
   const answered = answers.flatMap(([name, value]) => (typeof value === 'boolean' ? [name] : []))
-  const names = [...new Set([...named, ...answered])].sort()
+  const names = [...new Set([...namedPurposes(notice), ...answered])].sort()
   const times = new Set(events.map(({ given_at, event_time }) => given_at ?? event_time))
   const said = purposes.map(({ purpose }) => purpose)
   if (JSON.stringify(names) !== JSON.stringify(said)) return false

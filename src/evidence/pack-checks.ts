@@ -1,4 +1,4 @@
-import { stateTerms } from '../contract/documents/consent-receipt.ts'
+import { namedPurposes, stateTerms } from '../contract/documents/consent-receipt.ts'
 import type { EvidencePack } from '../contract/documents/evidence-pack.ts'
 import type { AuditEntry, InclusionProof } from '../contract/index.ts'
 import { endOfConsent } from '../contract/validity.ts'
@@ -359,7 +359,7 @@ function describeHistory(
   const told = history.map((entry, index) =>
     entry.salt === null ? { ...entry, preferences: events[index]?.preferences ?? null } : entry,
   )
-  const consent = consentOf(told, notice.notice === 'held' ? notice.purposes.map(({ key }) => key) : [])
+  const consent = consentOf(told, namedPurposes(notice))
   const times = told.map(({ given_at, created_at }) => given_at ?? created_at)
   return {
     events: told.map(({ id, created_at, actor_id, changed_by, preferences }, index) => [

@@ -15,15 +15,17 @@ function describeStatus({ consent_status, purposes }: Status): string {
   return named.length > 0 ? `${state} (${named.join(', ')})` : state
 }
 
-/** What a consent receipt says of a newer answer; a suffix for the detail. */
-export function describeNewer({ newer_answer: newer }: ConsentReceipt): string {
-  if (!newer) return ''
+/** Such as `in the record R at INSTANT: refused ("marketing" refused since …)`. */
+export function describeAnswer(newer: NonNullable<ConsentReceipt['newer_answer']>): string {
   const { record_id, answered_at, consent_status, purposes } = newer
-  const status =
-    consent_status && purposes
-      ? describeStatus({ consent_status, purposes })
-      : 'what it says is not stated, see its history'
-  return `; the person answered again on this site, in the record ${record_id} at ${answered_at}: ${status}`
+  const isStated = consent_status !== null && purposes !== null
+  const status = isStated ? describeStatus({ consent_status, purposes }) : 'see its history for what was answered'
+  return `in the record ${record_id} at ${answered_at}: ${status}`
+}
+
+/** A suffix for the detail of a consent receipt. */
+export function describeNewer({ newer_answer: newer }: ConsentReceipt): string {
+  return newer ? `; the person answered again on this site, ${describeAnswer(newer)}` : ''
 }
 
 /** The present receipt of a record; or why there is none, which completes "the instance …". */

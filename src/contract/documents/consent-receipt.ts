@@ -200,4 +200,9 @@ export const ConsentReceipt = z.strictObject({
 export type PrivacyNotice = z.output<typeof ConsentReceipt>['privacy_notice']
 export type ConsentReceipt = z.output<typeof ConsentReceipt>
 
+/** Keys of the purposes that the notice names; none if it is not held. */
+export function namedPurposes(notice: PrivacyNotice): string[] {
+  return notice.notice === 'held' ? notice.purposes.map(({ key }) => key) : []
+}
+
 export const SignedConsentReceipt = signed(ConsentReceipt)
