@@ -182,6 +182,14 @@ function cheapHash(password: string): string {
   return `$scrypt$ln=4,r=1,p=1$${text}$${hash}`
 }
 
+/** Repeats a request that a busy service shed; the service has applied nothing then. */
+export async function untilAdmitted<T extends { readonly status: number }>(send: () => Promise<T>): Promise<T> {
+  for (;;) {
+    const answer = await send()
+    if (answer.status !== 503) return answer
+  }
+}
+
 async function call(url: string, method: string, path: string, options: CallOptions = {}): Promise<ServiceResponse> {
   const { key, body } = options
   const isRaw = typeof body === 'string' || body instanceof Uint8Array

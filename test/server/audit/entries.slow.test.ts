@@ -4,7 +4,7 @@ import { resetPassword, setQuota } from '../../../server/accounts/service.ts'
 import { addUser, removeUser } from '../../../server/accounts/users.ts'
 import { machine } from '../../../server/audit/entries.ts'
 import { purge, purgeBefore, purgeJob } from '../../../server/purge/service.ts'
-import { type Signed, type TestAccount, useService } from '../../support/service.ts'
+import { type Signed, type TestAccount, untilAdmitted, useService } from '../../support/service.ts'
 
 const service = useService()
 
@@ -164,9 +164,11 @@ describe('entries of the administrators’ log', () => {
     const count = 40
     await Promise.all(
       Array.from({ length: count }, (_, n) =>
-        n % 4 === 3
-          ? service.call('POST', '/api/v1/keys', { body: { name: `key ${n}` }, headers: session })
-          : service.call('PATCH', path(), { body: { name: `name ${n}`, policy_version: n + 2 }, headers: session }),
+        untilAdmitted(() =>
+          n % 4 === 3
+            ? service.call('POST', '/api/v1/keys', { body: { name: `key ${n}` }, headers: session })
+            : service.call('PATCH', path(), { body: { name: `name ${n}`, policy_version: n + 2 }, headers: session }),
+        ),
       ),
     )
     const entries = (await readChain()).slice(1)

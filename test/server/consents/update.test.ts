@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { AuditEntry } from '../../../src/contract/index.ts'
-import { useService } from '../../support/service.ts'
+import { untilAdmitted, useService } from '../../support/service.ts'
 import * as bodies from './bodies.ts'
 import { expectRefused, instant, newOwner, type Owner, recordKeys } from './records.ts'
 
@@ -77,12 +77,7 @@ describe('PUT /api/v1/consents/{id} › 200', () => {
   it('loses none of 32 concurrent updates of a record: versions have no gaps and times are in order', async () => {
     const { id } = await owner.create({ preferences: { n: -1 } })
     const numbers = Array.from({ length: 32 }, (_, n) => n)
-    const update = async (n: number) => {
-      for (;;) {
-        const answer = await owner.update(id, { preferences: { n } })
-        if (answer.status !== 503) return answer // a busy service sheds load, and has applied nothing then
-      }
-    }
+    const update = (n: number) => untilAdmitted(() => owner.update(id, { preferences: { n } }))
     const answers = await Promise.all(numbers.map(update))
     expect(answers.map(answer => answer.status)).toEqual(numbers.map(() => 200))
     expect(answers.map(answer => answer.body.preferences.n)).toEqual(numbers)

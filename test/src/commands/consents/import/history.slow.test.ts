@@ -431,7 +431,7 @@ it('import › exit 6 › when the quota is used up; --resume from a moved state
   const stopped = await run(file, ...flags(), '--yes', '--json', '--failed-out', failed)
   expect([stopped.code, stopped.stdout], stopped.stderr).toEqual([6, ''])
   const [, job = '', flag] = /to resume: consentctl import --resume ([\da-f-]{36}) ([^"]*)/.exec(stopped.stderr) ?? []
-  expect([job === '', flag]).toEqual([false, `--json --failed-out ${failed}`])
+  expect([job === '', flag]).toEqual([false, `--json --failed-out ${failed} --concurrency 4`])
   renameSync(state, join(folder, 'moved'))
   state = join(folder, 'moved')
   importing(row => (isRefused(row) ? conflict : made()))
