@@ -375,10 +375,10 @@ export function findEvents(sql: Sql, accountId: string, id: string, limit: numbe
     order by h.version limit ${limit}`
 }
 
-/** More live records on a site have an identifier that is no person, such as `guest`. */
+/** An identifier with more, such as `guest`, is not a person. */
 const mostRecordsOfPerson = 1000
 
-/** The live record that a subject answered last on a site; undefined if there is none, or the subject is no person. */
+/** The live record that a subject answered last on a site, if the subject is a person. */
 export async function findNewestAnswer(
   sql: Sql,
   accountId: string,

@@ -13,7 +13,7 @@ export const maxGroupsPerDay = 500
 /** Value of the row for a day's other groups. */
 export const otherGroups = ''
 
-/** Of a record's answers, so many of the last count for its purposes: a visitor may change a record without end. */
+/** Newest answers of a record that are counted: a visitor may change it any number of times. */
 export const mostVersions = 20
 
 /** A subject with more records, such as `guest`, is not a person. */

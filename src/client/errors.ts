@@ -11,7 +11,7 @@ export interface Call {
   /** True if it changes nothing, even with POST. */
   readonly isRead?: boolean
   readonly id: string | null
-  /** A key needs one of these. */
+  /** A key needs at least one. */
   readonly scopes?: readonly Scope[]
   /** Source of the API key; null if a user signs in. */
   readonly keySource: string | null

@@ -15,7 +15,7 @@ function describeStatus({ consent_status, purposes }: Status): string {
   return named.length > 0 ? `${state} (${named.join(', ')})` : state
 }
 
-/** Such as `in the record R at INSTANT: refused ("marketing" refused since …)`. */
+/** Example: `in the record R at INSTANT: refused ("marketing" refused since …)`. */
 export function describeAnswer(newer: NonNullable<ConsentReceipt['newer_answer']>): string {
   const { record_id, answered_at, consent_status, purposes } = newer
   const isStated = consent_status !== null && purposes !== null
@@ -23,7 +23,7 @@ export function describeAnswer(newer: NonNullable<ConsentReceipt['newer_answer']
   return `in the record ${record_id} at ${answered_at}: ${status}`
 }
 
-/** A suffix for the detail of a consent receipt. */
+/** Continues the sentence about a receipt; empty without a newer answer. */
 export function describeNewer({ newer_answer: newer }: ConsentReceipt): string {
   return newer ? `; the person answered again on this site, ${describeAnswer(newer)}` : ''
 }

@@ -20,7 +20,7 @@ export async function newOwner(served: Served, name: string) {
   const signedIn = async (...args: string[]) => {
     const send = () => runBinary([...args, '--password-stdin', '--json'], { env, stdin: `${password}\n` })
     let ran = await send()
-    while (ran.code === 7) ran = await send() // a busy service sheds sign-ins, and has done nothing then
+    while (ran.code === 7) ran = await send() // a busy service sheds sign-ins
     expect(ran).toMatchObject({ code: 0 })
     return JSON.parse(ran.stdout)
   }

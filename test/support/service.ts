@@ -182,7 +182,7 @@ function cheapHash(password: string): string {
   return `$scrypt$ln=4,r=1,p=1$${text}$${hash}`
 }
 
-/** Repeats a request that a busy service shed; the service has applied nothing then. */
+/** Repeats a request while a busy service sheds it. */
 export async function untilAdmitted<T extends { readonly status: number }>(send: () => Promise<T>): Promise<T> {
   for (;;) {
     const answer = await send()

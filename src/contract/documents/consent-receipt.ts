@@ -200,7 +200,7 @@ export const ConsentReceipt = z.strictObject({
 export type PrivacyNotice = z.output<typeof ConsentReceipt>['privacy_notice']
 export type ConsentReceipt = z.output<typeof ConsentReceipt>
 
-/** Keys of the purposes that the notice names; none if it is not held. */
+/** Keys of the notice's purposes; empty if no notice is held. */
 export function namedPurposes(notice: PrivacyNotice): string[] {
   return notice.notice === 'held' ? notice.purposes.map(({ key }) => key) : []
 }

@@ -220,7 +220,7 @@ describe('POST /api/v1/subjects/erase › 200', () => {
     }
     const progress = newProgress('r-1', performance.now() + 20)
     const first = await eraseSubject(deps, caller, { subject_id: 'many' }, progress)
-    expect([0, 200]).toContain(first.erased) // none if a busy machine takes longer than the deadline before the first batch
+    expect([0, 200]).toContain(first.erased) // 0 if the deadline came before the first batch
     expect(first).toMatchObject({ remaining: 450 - first.erased, complete: false })
     const second = await erase({ subject_id: 'many' }, account)
     expect(second.body).toMatchObject({ erased: first.remaining, remaining: 0, complete: true })
