@@ -14,11 +14,12 @@ export interface Answers {
 const largestId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 
 /**
- * Selects the live record with a subject's newest answer on a site: the newest record witnessed by the service, unless
- * an imported answer was given after its last creation or update. An imported record counts as witnessed if an update
- * here changed `accepted`, or the answer for the purpose, since its last import. The fragments must not use the aliases
- * `c`, `h` and `i`. Site and id are compared as a row: otherwise a generic plan prefers the index without the
- * site.
+ * Selects the live record with a subject's newest answer on a site: the record that was last created or updated,
+ * unless an imported answer was given after that. An imported record counts as witnessed if an update here changed
+ * `accepted`, or the answer for the purpose, since its last import. Of a subject with more than 1,000 records on the
+ * site, the newest 1,000 are compared. The fragments must not use the aliases `c`, `h` and `i`. Site and id are
+ * compared as a row: otherwise a generic plan prefers the index without the site. The limit is a literal: for a
+ * parameter the planner assumes a tenth of the table.
  */
 export function newestAnswer(
   sql: Sql,
@@ -34,7 +35,9 @@ export function newestAnswer(
       where i.account_id = ${accountId} and i.consent_id = c.id and i.action = 'imported' order by i.version desc limit 1
     ) i, ${entries} and h.action = 'updated' ${untilThen}
       and (h.accepted, h.preferences ${answer}) is distinct from (i.accepted, i.preferences ${answer})))`
-  const answeredHere = sql`(select max(h.created_at) from ${entries} and h.action in ('created', 'updated') ${untilThen})`
+  const answeredHere = sql`(
+    select h.created_at from ${entries} and h.action in ('created', 'updated') ${untilThen}
+    order by h.version desc limit 1)`
   const isLive = at ? sql`(c.deleted_at is null or c.deleted_at > ${at.instant})` : sql`c.deleted_at is null`
   const state = at
     ? sql`join lateral (select h.* from ${entries} ${untilThen} order by h.version desc limit 1) h
@@ -44,11 +47,14 @@ export function newestAnswer(
     c.origin_evidence, h.version, h.accepted, h.preferences, h.policy_version`
   const witnessed = sql`
     select ${columns}, ${answeredHere} as answered_at, true as witnessed
-    from consents c ${state}
-    where c.account_id = ${accountId} and c.subject_id = ${subject} and c.site_id >= ${site}
-      and (c.site_id, c.id) <= (${site}, ${at?.lastId ?? largestId}::uuid) and ${isLive}
-      and (c.given_at is null or ${isChanged})
-    order by c.site_id desc, c.id desc limit 1`
+    from (
+      select c.* from consents c
+      where c.account_id = ${accountId} and c.subject_id = ${subject} and c.site_id >= ${site}
+        and (c.site_id, c.id) <= (${site}, ${at?.lastId ?? largestId}::uuid) and ${isLive}
+      order by c.site_id desc, c.id desc limit 1000
+    ) c ${state}
+    where c.given_at is null or ${isChanged}
+    order by answered_at desc nulls last, c.id desc limit 1`
   if (onlyWitnessed) return witnessed
   const imported = (givenAt: Fragment, condition: Fragment) => sql`
     select ${columns}, ${givenAt} as answered_at, false as witnessed

@@ -32,12 +32,13 @@ export function check(command: Command, ctx: Context): void {
 Exit codes: 0 yes, 10 no, 3 unknown (no record, or none with an answer for the purpose); errors have other codes.
 The reason and the record go to standard output, a sentence to standard error.
 
-On each site the person's newest live record counts; without --site, the newest of these that names the purpose.
+On each site the live record that the person answered last counts; without --site, the newest of these that names the
+purpose.
 The answer is yes if the record is accepted, with true for the purpose, has not expired, and no newer notice requires
 a renewal. Not every instance can check (exit 2, not_offered).
 
-An imported record counts if its answer was given, as reported by the importer, after the newest other record was
-last created or updated; the sentence and the field witnessed say so. Once its acceptance or its answer for the
+An imported record counts if its answer was given, as reported by the importer, after the others of the site were last
+created or updated; the sentence and the field witnessed say so. Once its acceptance or its answer for the
 purpose was changed here, it counts like the others.
 
 Examples:
