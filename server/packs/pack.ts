@@ -25,8 +25,8 @@ import { listKeys } from '../evidence/signer.ts'
 import { Failure, unavailable } from '../failure.ts'
 import { findPublications } from '../notices/held-queries.ts'
 import { findText } from '../notices/queries.ts'
+import { describePack } from './describe.ts'
 import { listEntriesAbout } from './queries.ts'
-import { formatReadme } from './readme.ts'
 
 export type Deps = Pick<ConsentDeps, 'reads'> & Log
 
@@ -63,8 +63,8 @@ export async function issuePack(deps: Deps, caller: Caller, id: string, until: n
   if (!collected) throw unavailable(`No checkpoint of the log covers the whole record ${id} yet.`)
   const { files, isTruncated } = collected
   const created_at = new Date().toISOString()
-  const sealing = { createdAt: created_at, keyId: deps.signer.keyId, isTruncated }
-  files.set('README.txt', Buffer.from(formatReadme(readPack(files), sealing)))
+  for (const [name, text] of describePack(readPack(files), { created_at, keyId: deps.signer.keyId, isTruncated }))
+    files.set(name, Buffer.from(text))
   await pause()
   const list: Omit<EvidencePack, 'key_id'> = {
     type: 'evidence_pack',

@@ -120,6 +120,9 @@ const dependent: readonly (readonly [name: RegExp, other: string])[] = [
   [/^(administration\/\d+)\.inclusion\.json$/, '$1.json'],
 ]
 
+/** Made of the other files, and compared with none of them. */
+const describing = ['certificate.html', 'README.txt', 'verify.sh']
+
 /** @throws NotValid */
 function requireListed(files: PackFiles, list: EvidencePack['files'], hashed: EvidencePack['files']): void {
   const actual = new Map(hashed.map(each => [each.name, each]))
@@ -131,7 +134,7 @@ function requireListed(files: PackFiles, list: EvidencePack['files'], hashed: Ev
     actual.delete(name)
   }
   for (const name of actual.keys()) throw new NotValid(`is not listed in ${listFile}`, name)
-  requireFile(files, 'README.txt')
+  for (const name of describing) requireFile(files, name)
   for (const { name } of list) {
     need(name, isPackFile(name), 'is not a file of a pack')
     for (const [pattern, other] of dependent)

@@ -15,7 +15,7 @@ export type PackFiles = ReadonlyMap<string, Buffer>
 export const listFile = 'pack.json'
 
 const listed =
-  /^(README\.txt|consent-keys\.json|keys\/[\w-]{43}\.pem|record\.json|history\.json|receipt\.json|(checkpoint|record(-first|-\d+)?\.inclusion|notice(\.inclusion)?)\.json|checkpoints\/\d+(\.consistency\.json|\.json|\.tsr)|notice\/[A-Za-z\d-]+\.(txt|md|html\.txt|pdf)|administration\/\d+(\.inclusion)?\.json|checkpoint\.tsr)$/
+  /^(README\.txt|certificate\.html|verify\.sh|consent-keys\.json|keys\/[\w-]{43}\.pem|record\.json|history\.json|receipt\.json|(checkpoint|record(-first|-\d+)?\.inclusion|notice(\.inclusion)?)\.json|checkpoints\/\d+(\.consistency\.json|\.json|\.tsr)|notice\/[A-Za-z\d-]+\.(txt|md|html\.txt|pdf)|administration\/\d+(\.inclusion)?\.json|checkpoint\.tsr)$/
 
 /** All files except `pack.json`. */
 export function isPackFile(name: string): boolean {
@@ -66,7 +66,8 @@ type AccountEntry = z.output<typeof AccountEntry>
 const Manifest = z.looseObject({
   site_id: z.string(),
   policy_version: z.int().min(1),
-  purposes: z.array(z.looseObject({ key: z.string() })),
+  purposes: z.array(z.looseObject({ key: z.string(), title: z.string(), language: z.string().nullable() })),
+  controller: z.string().nullable(),
   texts: z.array(
     z.looseObject({
       language: z.string().regex(/^[A-Za-z\d]{1,8}(-[A-Za-z\d]{1,8})*$/),

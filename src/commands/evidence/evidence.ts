@@ -31,8 +31,8 @@ export function evidence(command: Command, ctx: Context): void {
 Writes a folder, or with --out FILE.tar an archive, that proves the record without the instance or a network: the
 record with its history and signed receipt, the notice published before it with its exact texts, the signed
 checkpoint of the log with inclusion proofs for both, the administrators' entries about the site and those who
-changed the record, and the public keys. The instance signs the list of the files. README.txt explains what each
-file proves and what it does not, with the commands to check it by hand.
+changed the record, and the public keys. The instance signs the list of the files. certificate.html is a page to
+print that says in plain words what the folder proves and what it does not; verify.sh checks it with openssl.
 
 Everything is verified before it is written, and it appears complete or not at all; nothing is overwritten. If the
 log does not have the record yet, the instance makes a checkpoint. If it cannot, the exit code is 7: run it again

@@ -64,7 +64,7 @@ describe.skipIf(!browserPath)('the dashboard › evidence', () => {
     const sealed = join(folder.path, 'sealed.tar')
     expect((await run(['evidence', id, '--out', sealed], { env })).code).toBe(0)
     const [ours, theirs] = [read(path), read(sealed)]
-    const own = new Set(['README.txt', 'receipt.json', 'pack.json'])
+    const own = new Set(['certificate.html', 'receipt.json', 'pack.json'])
     const same = (files: ReadonlyMap<string, string>) => [...files].filter(([name]) => !own.has(name)).sort()
     expect(same(ours)).toEqual(same(theirs))
     expect(String(ours.get('notice/de.txt'))).toBe('Wir möchten … 🍪\r\n')

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { formatReadme } from '../../../server/packs/readme.ts'
+import { describePack } from '../../../server/packs/describe.ts'
 import { documents } from '../../../src/contract/documents/index.ts'
 import { describeOrigin } from '../../../src/contract/origin.ts'
 import { hashRecord } from '../../../src/evidence/chain.ts'
@@ -93,9 +93,9 @@ it('the program writes the example proofs, C2SP notes and receipt origin', () =>
 
 it('the example pack equals what the program writes, and verifies', async () => {
   const files = new Map([...examplePack].map(([name, text]) => [name, Buffer.from(text)]))
-  const { files: listed, key_id } = JSON.parse(block('evidence pack'))
-  const sealing = { createdAt: JSON.parse(block('consent receipt')).issued_at, keyId: key_id, isTruncated: false }
-  expect(formatReadme(readPack(files), sealing)).toBe(examplePack.get('README.txt'))
+  const { files: listed, key_id, created_at } = JSON.parse(block('evidence pack'))
+  for (const [name, text] of describePack(readPack(files), { created_at, keyId: key_id, isTruncated: false }))
+    expect(examplePack.get(name)).toBe(text)
   expect(listFiles(files)).toEqual(listed)
   const rows = await verifyPack(files)
   expect(rows.filter(({ result }) => result !== 'valid')).toEqual([])

@@ -524,6 +524,12 @@ function withNext(change: (entry: Json) => Json): (files: Files) => void {
 it.each<[what: string, change: (files: Files) => unknown, ours: RegExp, python: RegExp]>([
   ['without README.txt', files => files.delete('README.txt'), /README\.txt: it is missing/, /README\.txt is missing/],
   [
+    'without certificate.html',
+    files => files.delete('certificate.html'),
+    /certificate\.html: it is missing/,
+    /certificate\.html is missing/,
+  ],
+  [
     'without record.json',
     files => files.delete('record.json'),
     /record\.json: it is missing/,

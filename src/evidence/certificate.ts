@@ -1,0 +1,411 @@
+import type { ConsentReceipt } from '../contract/documents/consent-receipt.ts'
+import {
+  findLanguage,
+  formatDate,
+  type Language,
+  nameLanguage,
+  primaryOf,
+  type TextKey,
+  textsIn,
+} from './certificate-texts.ts'
+import { findBracket } from './dates.ts'
+import { type Excerpt, excerptOf } from './notice-excerpt.ts'
+import { type Pack, requireFile, textFile } from './pack.ts'
+import { type Consent, type ConsentState, consentOf } from './state.ts'
+
+/** Texts of ours, and values from documents, which are foreign text. */
+export type Words = readonly (string | { readonly value: string })[]
+
+export type Block =
+  | { readonly kind: 'verdict' | 'sentences' | 'bullets' | 'steps' | 'small'; readonly items: readonly Words[] }
+  | {
+      readonly kind: 'table' | 'identifiers'
+      readonly head: readonly Words[]
+      readonly rows: readonly (readonly Words[])[]
+    }
+  | { readonly kind: 'quote'; readonly language: string; readonly text: string }
+
+export interface Section {
+  readonly heading: Words | null
+  readonly blocks: readonly Block[]
+}
+
+export interface Certificate {
+  readonly language: Language
+  readonly title: string
+  readonly sections: readonly Section[]
+}
+
+interface Sealing {
+  readonly createdAt: string
+  readonly keyId: string
+}
+
+/** A page has room for this much. */
+const maxPurposes = 10
+const [firstEvents, lastEvents] = [2, 5]
+const maxFiles = 2
+const maxValue = 120
+
+/** What the documents of a pack say about one record, in the language of its notice. `certificate.md` has every sentence. */
+export function certificateOf(pack: Pack, sealing: Sealing): Certificate {
+  const text = chooseText(pack)
+  const language = (text && findLanguage(text.language)) ?? findLanguage(pack.record.notice_locale ?? '') ?? 'en'
+  return new Writer(pack, sealing, language, text).write()
+}
+
+type NoticeText = NonNullable<Pack['notice']>['manifest']['texts'][number]
+
+/** That of the language that was shown, else the only one, else an English one, else the first. */
+function chooseText({ notice, record }: Pack): NoticeText | null {
+  const texts = notice?.manifest.texts ?? []
+  const shown = record.notice_locale ?? ''
+  const inLanguage = (tag: string) => texts.find(({ language }) => primaryOf(language) === primaryOf(tag))
+  return texts.find(({ language }) => language === shown) ?? inLanguage(shown) ?? inLanguage('en') ?? texts[0] ?? null
+}
+
+type Entry = Pack['history'][number]
+type Values = Readonly<Record<string, string | number | Words>>
+
+class Writer {
+  readonly #pack: Pack
+  readonly #sealing: Sealing
+  readonly #language: Language
+  readonly #text: NoticeText | null
+  readonly #consent: Consent
+  readonly #isPurged: boolean
+  readonly #isImported: boolean
+  readonly #hasGpc: boolean
+
+  constructor(pack: Pack, sealing: Sealing, language: Language, text: NoticeText | null) {
+    const { history, notice, record } = pack
+    this.#pack = pack
+    this.#sealing = sealing
+    this.#language = language
+    this.#text = text
+    this.#consent = consentOf(
+      history,
+      notice?.manifest.purposes.map(({ key }) => key),
+    )
+    this.#isPurged = history.some(({ action }) => action === 'purged')
+    this.#isImported = record.origin !== undefined
+    this.#hasGpc = history.some(({ gpc }) => gpc)
+  }
+
+  write(): Certificate {
+    return {
+      language: this.#language,
+      title: textsIn[this.#language].title,
+      sections: [
+        { heading: null, blocks: [{ kind: 'verdict', items: this.#verdict() }] },
+        { heading: this.#say('who'), blocks: [{ kind: 'sentences', items: this.#who() }] },
+        { heading: this.#say('what'), blocks: this.#what() },
+        { heading: this.#say('how'), blocks: this.#how() },
+        { heading: this.#say('proves'), blocks: [{ kind: 'bullets', items: this.#proves() }] },
+        { heading: this.#say('proves_not'), blocks: [{ kind: 'bullets', items: this.#lacks() }] },
+        { heading: this.#say('check'), blocks: [{ kind: 'steps', items: this.#checks() }] },
+        { heading: this.#say('words'), blocks: [{ kind: 'small', items: this.#glossary() }] },
+        { heading: this.#say('identifiers'), blocks: [{ kind: 'identifiers', head: [], rows: this.#identifiers() }] },
+      ],
+    }
+  }
+
+  #say(key: TextKey, values: Values = {}): Words {
+    const parts = textsIn[this.#language][key].split(/\{(\w+)\}/)
+    return parts.flatMap((part, index): Words => {
+      if (index % 2 === 0) return part === '' ? [] : [part]
+      const value = values[part] ?? ''
+      return typeof value === 'object' ? value : [typeof value === 'number' ? String(value) : { value: cut(value) }]
+    })
+  }
+
+  #date(at: string): Words {
+    return [formatDate(this.#language, at)]
+  }
+
+  /** When a person answered, by the word of the importer of an imported answer. */
+  #when({ given_at, created_at }: Entry): Words {
+    return given_at ? this.#say('reported', { date: this.#date(given_at) }) : this.#date(created_at)
+  }
+
+  #verdict(): Words[] {
+    const { receipt, record } = this.#pack
+    const asOf = receipt?.issued_at ?? this.#sealing.createdAt
+    return [
+      ...(this.#isPurged ? [this.#purgedState()] : this.#state()),
+      ...this.#newer(),
+      ...(record.deleted_at ? [this.#say('deleted', { date: this.#date(record.deleted_at) })] : []),
+      this.#say('as_of', { date: this.#date(asOf) }),
+    ]
+  }
+
+  /** After a purge `accepted` is left, and no purpose. */
+  #purgedState(): Words {
+    const answers = this.#pack.history.filter(isAnswer)
+    const last = answers.at(-1) ?? this.#pack.history[0]
+    return this.#say(last.accepted ? 'accepted_then' : 'not_accepted_then', { date: this.#when(last) })
+  }
+
+  #state(): Words[] {
+    const { history, receipt } = this.#pack
+    const { events } = this.#consent
+    const state = events.at(-1)?.state ?? 'refused'
+    const since = events.findLastIndex(event => event.state !== state) + 1
+    const date = this.#when(history[since] ?? history[0])
+    if (state === 'withdrawn' || state === 'refused') return [this.#say(state, { date })]
+    if (!receipt) return [this.#say(state, { date })]
+    const { expires_at } = receipt
+    if (receipt.consent_status === 'dpv:ConsentExpired')
+      return [this.#say(state === 'given' ? 'expired' : 'expired_partly', { date, end: this.#date(expires_at ?? '') })]
+    const end = expires_at === null ? 'valid_without_end' : 'valid_until'
+    return [this.#say(state, { date }), this.#say(end, { end: this.#date(expires_at ?? '') })]
+  }
+
+  #newer(): Words[] {
+    const newer = this.#pack.receipt?.newer_answer
+    if (!newer) return []
+    const date = this.#date(newer.answered_at)
+    if (newer.consent_status === null) return [this.#say('newer_unknown', { date })]
+    return [this.#say('newer', { date, state: this.#say(statusTexts[newer.consent_status]) })]
+  }
+
+  #who(): Words[] {
+    const { record, notice } = this.#pack
+    const { subject_id } = record
+    const person = subject_id !== null && this.#say('person', { subject: subject_id })
+    return [
+      person || this.#say(this.#isPurged ? 'purged_person' : 'no_person'),
+      ...(notice ? [this.#controller(notice.manifest.controller)] : []),
+    ]
+  }
+
+  #controller(controller: string | null): Words {
+    return controller === null ? this.#say('no_controller') : this.#say('controller', { controller })
+  }
+
+  #what(): Block[] {
+    const { notice, record } = this.#pack
+    const version = record.policy_version ?? 0
+    const sentences = notice
+      ? [this.#say('notice', { version, date: this.#date(notice.entry.at) }), this.#shown()]
+      : [this.#say('no_notice', { version })]
+    return [{ kind: 'sentences', items: sentences }, ...this.#purposes(), ...this.#noticeText()]
+  }
+
+  #shown(): Words {
+    const locale = this.#pack.record.notice_locale
+    return locale ? this.#say('shown', { language: nameLanguage(locale) }) : this.#say('not_shown')
+  }
+
+  #purposes(): Block[] {
+    const { history, notice } = this.#pack
+    const titles = new Map<string, string>()
+    for (const { key, title, language } of this.#titles()) {
+      const isBetter = language !== null && findLanguage(language) === this.#language
+      if (!titles.has(key) || isBetter) titles.set(key, title)
+    }
+    const { purposes } = this.#consent
+    const [named, others] = [
+      purposes.filter(each => titles.has(each.purpose)),
+      purposes.filter(each => !titles.has(each.purpose)),
+    ]
+    if (this.#isPurged || purposes.length === 0)
+      return [{ kind: 'sentences', items: [this.#say(this.#isPurged ? 'purged_purposes' : 'no_purposes')] }]
+    const rows = [...named, ...others].map(({ purpose: key, state, since }): Words[] => {
+      const title = titles.get(key)
+      const name =
+        title === undefined
+          ? notice
+            ? this.#say('purpose_unnamed', { key })
+            : [{ value: cut(key) }]
+          : this.#say('purpose_titled', { title, key })
+      const entry = since === null ? undefined : history[since]
+      return [name, this.#say(`state_${state}`), entry ? this.#when(entry) : []]
+    })
+    const rest = rows.length - maxPurposes
+    const more = rest > 0 ? [[this.#say('more_purposes', { count: rest }), [], []]] : []
+    const head = [this.#say('purpose'), this.#say('state'), this.#say('since')]
+    return [{ kind: 'table', head, rows: [...rows.slice(0, maxPurposes), ...more] }]
+  }
+
+  #titles() {
+    return this.#pack.notice?.manifest.purposes ?? []
+  }
+
+  #noticeText(): Block[] {
+    const text = this.#text
+    if (!text) return []
+    const file = textFile(text)
+    const excerpt = excerptOf(requireFile(this.#pack.files, file), text.media_type)
+    const language = nameLanguage(text.language)
+    if (!excerpt) return [{ kind: 'sentences', items: [this.#say('text_file', { language, file })] }]
+    return [
+      {
+        kind: 'sentences',
+        items: [
+          this.#introduce(excerpt, { language, file }).concat(
+            excerpt.isStripped ? [' ', ...this.#say('without_markup')] : [],
+          ),
+        ],
+      },
+      { kind: 'quote', language: text.language, text: excerpt.text },
+    ]
+  }
+
+  #introduce({ count, total }: Excerpt, values: { readonly language: string; readonly file: string }): Words {
+    return count === total ? this.#say('text', values) : this.#say('text_cut', { ...values, count, total })
+  }
+
+  #how(): Block[] {
+    const { history, record } = this.#pack
+    const rows = history.map((entry, index): Words[] => [
+      this.#when(entry),
+      this.#event(entry),
+      this.#actor(entry),
+      this.#after(entry, this.#consent.events[index]?.state ?? 'refused'),
+    ])
+    const rest = rows.length - firstEvents - lastEvents
+    const shown =
+      rest > 0
+        ? [
+            ...rows.slice(0, firstEvents),
+            [this.#say('more_events', { count: rest }), [], [], []],
+            ...rows.slice(-lastEvents),
+          ]
+        : rows
+    const head = [this.#say('when'), this.#say('event'), this.#say('by'), this.#say('after')]
+    const site = this.#nameOf('site', record.site_id, history[0].created_at)
+    const { origin } = record
+    return [
+      { kind: 'table', head, rows: shown },
+      {
+        kind: 'sentences',
+        items: [
+          site === null ? this.#say('no_site') : this.#say('site', { site }),
+          ...(origin
+            ? [this.#say('imported', { system: origin.system, date: this.#date(history[0].created_at) })]
+            : []),
+        ],
+      },
+    ]
+  }
+
+  #event({ action, erased, gpc }: Entry): Words {
+    const event = this.#say(`event_${action === 'deleted' && erased ? 'erased' : action}` as TextKey)
+    return gpc ? this.#say('with_gpc', { event }) : event
+  }
+
+  #actor({ changed_by, actor_id, created_at }: Entry): Words {
+    if (changed_by !== 'api_key' && changed_by !== 'user')
+      return this.#say(changed_by === 'site_token' ? 'by_site_token' : 'by_system')
+    const name = this.#nameOf(changed_by, actor_id, created_at)
+    return name === null ? this.#say(`by_unnamed_${changed_by}`) : this.#say(`by_${changed_by}`, { name })
+  }
+
+  /** By the newest entry of the administrators' log that is no later and has it. */
+  #nameOf(kind: string, id: string | null, at: string): string | null {
+    const member = kind === 'user' ? 'email' : 'name'
+    const names = this.#pack.administration.flatMap(({ entry }) => {
+      const after = entry['after'] as Readonly<Record<string, unknown>> | null
+      const name = after?.[member]
+      const isOf = entry.target?.kind === kind && entry.target.id === id && entry.at <= at
+      return isOf && typeof name === 'string' ? [name] : []
+    })
+    return names.at(-1) ?? null
+  }
+
+  #after(entry: Entry, state: ConsentState): Words {
+    if (!isAnswer(entry)) return []
+    return this.#say(this.#isPurged ? 'state_unknown' : `state_${state}`)
+  }
+
+  #proves(): Words[] {
+    const { receipt, notice, files } = this.#pack
+    const hasStamp = [...files.keys()].some(name => name.endsWith('.tsr'))
+    return [
+      this.#say('proved_pack', { date: this.#date(this.#sealing.createdAt) }),
+      ...(receipt ? [this.#say('proved_receipt', { date: this.#date(receipt.issued_at) })] : []),
+      this.#place(),
+      ...(notice ? [this.#say('proved_notice')] : []),
+      ...(hasStamp ? [this.#say('proved_stamp')] : []),
+    ]
+  }
+
+  #place(): Words {
+    const { checkpoints, checkpoint, last } = this.#pack
+    const { before, after } = findBracket([...checkpoints.map(each => each.checkpoint), checkpoint], last.leaf_index)
+    const values = { after: this.#date(after.created_at), before: this.#date(before?.created_at ?? '') }
+    return this.#say(before ? 'proved_between' : 'proved_by', values)
+  }
+
+  #lacks(): Words[] {
+    const { receipt, notice } = this.#pack
+    return [
+      this.#say('not_person'),
+      ...(notice ? [this.#say('not_read')] : []),
+      ...(this.#isImported ? [this.#say('not_import')] : []),
+      this.#say('not_later', { date: this.#date(receipt?.issued_at ?? this.#sealing.createdAt) }),
+      this.#say('not_keys'),
+    ]
+  }
+
+  #checks(): Words[] {
+    return [this.#say('check_keys'), this.#say('check_program'), this.#say('check_hand')]
+  }
+
+  /** Of the words that the page uses. */
+  #glossary(): Words[] {
+    const { receipt, notice } = this.#pack
+    return [
+      this.#say('word_pack'),
+      ...(receipt ? [this.#say('word_receipt')] : []),
+      this.#say('word_log'),
+      ...(notice ? [this.#say('word_notice')] : []),
+      ...(this.#isPurged ? [this.#say('word_purged')] : []),
+      ...(this.#isImported ? [this.#say('word_reported')] : []),
+      ...(this.#hasGpc ? [this.#say('word_gpc')] : []),
+    ]
+  }
+
+  #identifiers(): Words[][] {
+    const { record, receipt, checkpoint, history } = this.#pack
+    const { newer_answer: newer = null } = receipt ?? {}
+    const files = [...new Set(history.flatMap(({ file_sha256 }) => file_sha256 ?? []))].slice(0, maxFiles)
+    const text = this.#text
+    const row = (key: TextKey, value: string | null, values: Values = {}): Words[][] =>
+      value === null ? [] : [[this.#say(key, values), [{ value: cut(value) }]]]
+    return [
+      ...row('id_record', record.id),
+      ...row('id_label', record.consent_id),
+      ...row('id_account', checkpoint.account_id),
+      ...row('id_site', record.site_id),
+      ...row('id_newer', newer?.record_id ?? null),
+      ...(text ? row('id_text', text.sha256, { language: nameLanguage(text.language) }) : []),
+      ...files.flatMap(file => row('id_import', file)),
+      ...row('id_receipt', receipt?.receipt_id ?? null),
+      ...row('id_event', history.at(-1)?.hash ?? null),
+      ...row('id_log', checkpoint.root_hash, { size: checkpoint.tree_size }),
+      ...row('id_key', this.#sealing.keyId),
+    ]
+  }
+}
+
+function isAnswer({ action }: Entry): boolean {
+  return action === 'created' || action === 'imported' || action === 'updated'
+}
+
+type Status = ConsentReceipt['consent_status']
+
+const statusTexts: Readonly<Record<Status, TextKey>> = {
+  'dpv:ConsentGiven': 'state_given',
+  'urn:consentctl:ConsentPartlyGiven': 'state_partly',
+  'dpv:ConsentWithdrawn': 'state_withdrawn',
+  'dpv:ConsentRefused': 'state_refused',
+  'dpv:ConsentExpired': 'state_expired',
+}
+
+/** In code points; a cut one ends with `…`. */
+function cut(value: string): string {
+  const points = [...value.slice(0, 2 * maxValue + 2)]
+  return points.length > maxValue ? `${points.slice(0, maxValue).join('')}…` : value
+}
