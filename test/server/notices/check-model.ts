@@ -11,7 +11,7 @@ export interface PublishedNotice {
 }
 
 export interface State {
-  /** When it was made here, or by the importer's word when an imported answer was given. */
+  /** When it was made here, or given as reported by the importer. */
   readonly at: number
   readonly accepted: boolean
   readonly preferences: Readonly<Record<string, unknown>>
@@ -67,11 +67,12 @@ function newestAnswers(records: readonly RecordOf[], until: (record: RecordOf) =
   const byTime = (one: Placed, other: Placed) => one.place - other.place || one.index - other.index
   const ofSite = (site: string) => {
     const ofIt = placed.filter(({ record }) => record.site === site)
-    const told = ofIt
-      .filter(({ witnessed }) => !witnessed)
-      .toSorted(byTime)
-      .at(-1)
-    const made = ofIt.findLast(({ witnessed }) => witnessed)
+    const newest = (isMade: boolean) =>
+      ofIt
+        .filter(({ witnessed }) => witnessed === isMade)
+        .toSorted(byTime)
+        .at(-1)
+    const [told, made] = [newest(false), newest(true)]
     return told && (!made || told.place > made.place) ? [told] : made ? [made] : []
   }
   return [...new Set(records.map(({ site }) => site))].flatMap(ofSite).sort(byTime)

@@ -126,8 +126,8 @@ describe('POST /api/v1/session › 401', () => {
     await service.sql`update users set password_hash = ${await hashPassword(password)} where id = ${userId}`
     const times = { known: [] as number[], unknown: [] as number[] }
     for (let round = 0; round < 3; round += 1) {
-      times.known.push(await duration(() => signIn({ email, password: 'wrong' })))
-      times.unknown.push(await duration(() => signIn({ email: `${newId()}@example.com` })))
+      times.known.push(await timeRejection({ email, password: 'wrong' }))
+      times.unknown.push(await timeRejection({ email: `${newId()}@example.com` }))
     }
     const ratio = median(times.known) / median(times.unknown)
     expect(ratio).toBeGreaterThan(1 / 3)
@@ -245,10 +245,16 @@ describe('POST /api/v1/session › 429', () => {
   }
 })
 
-async function duration(work: () => Promise<unknown>): Promise<number> {
-  const start = performance.now()
-  await work()
-  return performance.now() - start
+/** Milliseconds of a rejected sign-in. One that a busy service sheds compares no password, so its time says nothing. */
+async function timeRejection(credentials: object): Promise<number> {
+  for (;;) {
+    const start = performance.now()
+    const { status } = await signIn(credentials)
+    const elapsedMs = performance.now() - start
+    if (status === 503) continue
+    expect(status).toBe(401)
+    return elapsedMs
+  }
 }
 
 function median(values: number[]): number {
