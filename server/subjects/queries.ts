@@ -87,10 +87,16 @@ export function findUnmarked(
     order by c.id limit ${limit}`
 }
 
+export interface WrittenRow {
+  id: string
+  site_id: string
+  at: Date
+}
+
 /** Returns the records whose audit entries were written, including purged ones. */
-export function findWritten(sql: Sql, accountId: string, links: readonly BatchLink[]): Promise<DeletedRow[]> {
-  return sql<DeletedRow[]>`
-    select c.id, c.site_id, h.created_at as deleted_at
+export function findWritten(sql: Sql, accountId: string, links: readonly BatchLink[]): Promise<WrittenRow[]> {
+  return sql<WrittenRow[]>`
+    select c.id, c.site_id, h.created_at as at
     from consent_history h join consents c on c.account_id = h.account_id and c.id = h.consent_id
     where h.account_id = ${accountId} and h.consent_id = any (${toArrayLiteral(links.map(({ id }) => id))}::uuid[])
       and h.hash = any (${toArrayLiteral(links.map(({ hash }) => hash))}::bytea[])

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { check, purgedPerUnit, subjects } from '../../src/contract/index.ts'
+import type { ConsentDeps } from '../consents/deps.ts'
 import { dbErrorCode } from '../db/errors.ts'
 import { spendForAll } from '../http/gate.ts'
 import { getDiagnostics } from '../http/logging.ts'
@@ -7,29 +8,48 @@ import { route } from '../http/route.ts'
 import type { Quota } from '../quota/quota.ts'
 import { checkSubject } from './check.ts'
 import { certifyPurge, purgeSubject } from './purge-certificate.ts'
-import { type Deps, eraseSubject, getNearMatches, newProgress, type Progress } from './service.ts'
+import { type Deps, eraseSubject, getNearMatches, newProgress } from './service.ts'
+import { newWithdrawal, withdrawPurposes } from './withdraw.ts'
 
-const progresses = new WeakMap<FastifyRequest, Progress>()
+type MakeProgress<P> = (request: FastifyRequest, until: number, log: (error: unknown) => void) => P
 
-function progressOf(request: FastifyRequest): Progress {
-  const known = progresses.get(request)
-  if (known) return known
-  const log = (error: unknown) => void getDiagnostics(request).retries.push(dbErrorCode(error) ?? '')
-  const progress = newProgress(request.id, performance.now() + request.timeLeftMs, log)
-  progresses.set(request, progress)
-  return progress
+/** Returns the same progress for all retries of a request. */
+function progressOf<P extends object>(make: MakeProgress<P>): (request: FastifyRequest) => P {
+  const progresses = new WeakMap<FastifyRequest, P>()
+  return request => {
+    const known = progresses.get(request)
+    if (known) return known
+    const log = (error: unknown) => void getDiagnostics(request).retries.push(dbErrorCode(error) ?? '')
+    const progress = make(request, performance.now() + request.timeLeftMs, log)
+    progresses.set(request, progress)
+    return progress
+  }
 }
+
+const erasureOf = progressOf(({ id }, until, log) => newProgress(id, until, log))
+const withdrawalOf = progressOf((_, until, log) => newWithdrawal(until, log))
 
 function isDryRun(body: unknown): boolean {
   return (body as { dry_run?: unknown } | null | undefined)?.dry_run === true
 }
 
-export function subjectRoutes(app: FastifyInstance, deps: Deps & { readonly quota: Quota }): void {
+type RouteDeps = Deps & Pick<ConsentDeps, 'notices'> & { readonly quota: Quota }
+
+export function subjectRoutes(app: FastifyInstance, deps: RouteDeps): void {
   route(app, check, ({ query }, { caller }) => checkSubject(deps, caller, query))
-  route(app, subjects.erase, ({ body }, { caller, request }) => eraseSubject(deps, caller, body, progressOf(request)), {
+  route(app, subjects.erase, ({ body }, { caller, request }) => eraseSubject(deps, caller, body, erasureOf(request)), {
     isIdempotent: () => true,
     isRead: isDryRun,
   })
+  route(
+    app,
+    subjects.withdraw,
+    ({ body }, { caller, request }) => withdrawPurposes(deps, caller, body, withdrawalOf(request)),
+    {
+      isIdempotent: () => true,
+      isRead: isDryRun,
+    },
+  )
   route(
     app,
     subjects.certifyPurge,

@@ -20,6 +20,7 @@ import { bisect } from '../db/bisect.ts'
 import type { Signer } from '../evidence/signer.ts'
 import { newId, readInstant } from '../ids.ts'
 import { inspectRecords } from '../verify/records.ts'
+import { newWritten, type Written, writeInBatches } from './batches.ts'
 import {
   countBySite,
   findDeleted,
@@ -39,30 +40,16 @@ export interface Deps {
   readonly subjectSecret: Uint8Array
 }
 
-/** Shared by the retries of a request, so that the response lists all deletions. */
-export interface Progress {
+export interface Progress extends Written<BatchLink, DeletedRow> {
   readonly requestId: string
   /** Deadline (`performance.now()`). */
   readonly until: number
-  readonly erased: Map<string, DeletedRow>
-  /** Batches that may have been written. */
-  readonly unanswered: Set<readonly BatchLink[]>
   /** Records deleted earlier and marked now. */
   readonly marked: Set<string>
-  readonly skipped: Set<string>
-  readonly onSkipped: (error: unknown) => void
 }
 
-export function newProgress(requestId: string, until: number, onSkipped: Progress['onSkipped'] = () => {}): Progress {
-  return {
-    requestId,
-    until,
-    erased: new Map(),
-    unanswered: new Set(),
-    marked: new Set(),
-    skipped: new Set(),
-    onSkipped,
-  }
+export function newProgress(requestId: string, until: number, onSkipped?: Progress['onSkipped']): Progress {
+  return { ...newWritten(onSkipped), requestId, until, marked: new Set() }
 }
 
 const batchSize = 200
@@ -134,27 +121,16 @@ async function deleteSelected(
   sql: Sql,
   caller: Caller,
   selection: Selection,
-  { erased, unanswered, skipped, onSkipped }: Progress,
+  progress: Progress,
   until: number,
 ): Promise<void> {
-  const deleteBatch = async (rows: readonly StateRow[]) => {
-    const links = deletionLinks(rows, caller, { erased: true })
-    unanswered.add(links)
-    const deleted = await writeDeletions(sql, caller, links)
-    unanswered.delete(links)
-    for (const row of deleted) erased.set(row.id, row)
-  }
-  // A deletion that may have been written also counts.
-  const room = () => erasedRecordsLimit - erased.size - sum([...unanswered].map(links => links.length))
-  while (performance.now() < until && room() > 0) {
-    const limit = Math.min(batchSize, room())
-    const rows = await findLive(sql, caller.accountId, selection, { skip: skipped, limit })
-    if (rows.length === 0) break
-    await bisect(rows, deleteBatch, (id, error) => {
-      skipped.add(id)
-      onSkipped(error)
-    })
-  }
+  await writeInBatches(progress, {
+    until,
+    limit: erasedRecordsLimit,
+    find: limit => findLive(sql, caller.accountId, selection, { skip: progress.skipped, limit }),
+    link: async rows => deletionLinks(rows, caller, { erased: true }),
+    write: links => writeDeletions(sql, caller, links),
+  })
 }
 
 /** Waits a moment if all records were changed or locked. */
@@ -193,9 +169,11 @@ async function markDeleted(
   return false
 }
 
-async function findErased(sql: Sql, accountId: string, { erased, unanswered }: Progress): Promise<DeletedRow[]> {
-  const all = new Map(erased)
-  for (const links of unanswered) for (const row of await findWritten(sql, accountId, links)) all.set(row.id, row)
+async function findErased(sql: Sql, accountId: string, { rows, unanswered }: Progress): Promise<DeletedRow[]> {
+  const all = new Map(rows)
+  for (const links of unanswered)
+    for (const { id, site_id, at } of await findWritten(sql, accountId, links))
+      all.set(id, { id, site_id, deleted_at: at })
   return [...all.values()].sort((a, b) => (a.id < b.id ? -1 : 1))
 }
 

@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
 import { ExactCount, Id, optional, Timestamp, text, Uuid } from './values.ts'
+import { SubjectWithdrawal, SubjectWithdrawn, withdrawnRecordsLimit } from './withdrawals.ts'
 
 /** Maximum number of ids in a request, and of records in a response. */
 export const erasedRecordsLimit = 1000
@@ -145,6 +146,16 @@ export const subjects = {
     body: SubjectErasure,
     response: SubjectErased,
   }),
+  withdraw: endpoint({
+    ...post,
+    summary: 'Turn off purposes in the records of a subject that grant them, over all sites of the account or one',
+    path: '/api/v1/subjects/withdraw',
+    scope: 'write',
+    unit: 'optional',
+    body: SubjectWithdrawal,
+    response: SubjectWithdrawn,
+    errors: ['not_found'],
+  }),
   certifyPurge: endpoint({
     ...post,
     summary: 'Certify which records hold no personal data any more',
@@ -183,6 +194,11 @@ export const subjectsDocs: ResourceDocs<typeof subjects> = {
       success:
         'What was deleted, and a certificate: JSON whose last line is the Ed25519 signature of the lines above it. In a dry run what would be deleted, and no certificate.',
       example: { erased: 2, remaining: 0, dry_run: false },
+    },
+    withdraw: {
+      description: `Sets each of the purposes to false in the preferences of every live record of exactly this \`subject_id\` that grants it, that is accepted and has \`true\` for it; other preferences stay. A record that then grants no purpose is set to \`accepted: false\`: its consent as a whole is withdrawn. A record that grants none of them is not changed, also if it is accepted without any preferences. Each change is an ordinary entry \`updated\` of the caller, so the validity of what the record still grants counts from it. A record that somebody else changes meanwhile is read again. It works batch by batch, and stops after ${withdrawnRecordsLimit} records or before it would take too long: \`complete\` is then false, and the next call continues. A call can be repeated at any time: it changes only what still grants a purpose. With \`ids\` nothing is changed that the caller has not seen. A dry run lists what would be changed, ${withdrawnRecordsLimit} records a call: pass the last id as \`after\` for the next ones. It is never rejected for quota.`,
+      success: 'What was changed, with the versions before and after; in a dry run what would be changed.',
+      example: { withdrawn: 2, remaining: 0, live: 3, not_answered: 0, dry_run: false },
     },
     certifyPurge: {
       description:

@@ -31,6 +31,24 @@ export function purposeState({ accepted, answer, wasGiven, wasAnswered }: Answer
   return accepted && typeof answer !== 'boolean' && !wasAnswered ? 'not_answered' : 'refused'
 }
 
+/**
+ * The answer after a withdrawal of these purposes. Only purposes that are given are withdrawn: acceptance alone gives
+ * none. Without a purpose that is true it is not accepted any more, so the state of the whole becomes `withdrawn`, also if
+ * a notice names purposes that were never answered.
+ */
+export function turnOff(
+  { accepted, preferences }: { readonly accepted: boolean; readonly preferences: Readonly<Record<string, unknown>> },
+  purposes: readonly string[],
+) {
+  const withdrawn = purposes.filter(purpose => {
+    const answer = Object.hasOwn(preferences, purpose) ? preferences[purpose] : undefined
+    return purposeState({ accepted, answer, wasGiven: false, wasAnswered: false }) === 'given'
+  })
+  if (withdrawn.length === 0) return { withdrawn, accepted, preferences }
+  const left = { ...preferences, ...Object.fromEntries(withdrawn.map(purpose => [purpose, false])) }
+  return { withdrawn, accepted: Object.values(left).includes(true), preferences: left }
+}
+
 export interface Purpose {
   readonly purpose: string
   readonly state: PurposeState

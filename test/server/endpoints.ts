@@ -178,6 +178,9 @@ const samples: Record<string, (own: Holdings) => unknown> = {
   received_on: () => '2026-03-01',
 }
 
+/** Lists that some bodies must have. */
+const lists: Record<string, (own: Holdings) => unknown> = { ids: own => [own.live], purposes: () => ['marketing'] }
+
 /** Bodies of routes that take text; others take any. */
 const texts: Record<string, string> = {
   'banner.klaro': JSON.stringify({
@@ -216,7 +219,7 @@ export function requestFor(
     const isNeeded = !schema.safeParse(undefined).success
     if (isGiven('body', field)) body[field] = given?.value
     else if (samples[field]) body[field] = samples[field](own)
-    else if (isNeeded) body[field] = field === 'ids' ? [own.live] : ownValue(of, field, own)
+    else if (isNeeded) body[field] = lists[field]?.(own) ?? ownValue(of, field, own)
   }
   return [endpoint.method, path + query, { body }]
 }

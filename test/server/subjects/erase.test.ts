@@ -1,4 +1,3 @@
-import type { Sql } from 'postgres'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { signerOf } from '../../../server/evidence/signer.ts'
 import { findUnmarked } from '../../../server/subjects/queries.ts'
@@ -11,7 +10,7 @@ import { type ServiceResponse, useService } from '../../support/service.ts'
 import { expectRefused, inTurns, newOwner, type Owner } from '../consents/records.ts'
 import { insertChains } from '../purge/chains.ts'
 import { brokenChains, purgeNow, purgeVerified } from '../purge/purge.ts'
-import { newSite } from './fixtures.ts'
+import { losing, newSite } from './fixtures.ts'
 
 const key = newSigningKey()
 const service = useService({ signer: signerOf(key) })
@@ -30,21 +29,6 @@ function certified({ body }: ServiceResponse): ErasureCertificate {
   expect(isSignedBy(publicKey)).toBe(true)
   expect(schemaProblems(body.certificate)).toEqual([])
   return ErasureCertificate.parse(document)
-}
-
-/** A database whose second batch of deletions loses its connection, after it was written or before. */
-function losing(sql: Sql, moment: string): Sql {
-  let batches = 0
-  const lost = Object.assign(new Error('lost'), { code: '57P01' })
-  return new Proxy(sql, {
-    apply: (target, self, args) => {
-      const isBatch = String(args[0]).includes('update consents c set')
-      if (isBatch) batches += 1
-      if (!isBatch || batches !== 2) return Reflect.apply(target, self, args)
-      const written = moment === 'after' ? Reflect.apply(target, self, args) : Promise.resolve()
-      return written.then(() => Promise.reject(lost))
-    },
-  })
 }
 
 describe('POST /api/v1/subjects/erase › 200', () => {

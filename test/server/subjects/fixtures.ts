@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import type { Sql } from 'postgres'
 import type { TestAccount, TestService } from '../../support/service.ts'
 
 /** Creates another site of an account. */
@@ -49,4 +50,19 @@ export async function publishNotice(
     insert into log_entries (account_id, consent_id, version, hash, leaf_index)
     values (${accountId}, ${accountId}, ${entry}, ${randomBytes(32)}, ${-entry})`
   return entry
+}
+
+/** A database whose second batch of changes loses its connection, after it was written or before. */
+export function losing(sql: Sql, moment: string): Sql {
+  let batches = 0
+  const lost = Object.assign(new Error('lost'), { code: '57P01' })
+  return new Proxy(sql, {
+    apply: (target, self, args) => {
+      const isBatch = String(args[0]).includes('update consents c set')
+      if (isBatch) batches += 1
+      if (!isBatch || batches !== 2) return Reflect.apply(target, self, args)
+      const written = moment === 'after' ? Reflect.apply(target, self, args) : Promise.resolve()
+      return written.then(() => Promise.reject(lost))
+    },
+  })
 }

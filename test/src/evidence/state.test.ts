@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { consentOf } from '../../../src/evidence/state.ts'
+import { consentOf, turnOff } from '../../../src/evidence/state.ts'
 
 type Answer = Parameters<typeof consentOf>[0][number]
 
@@ -106,6 +106,41 @@ describe('the state of a purpose', () => {
       ['a withdrawn'],
     ])
   })
+})
+
+describe('a withdrawal of purposes', () => {
+  const withdraw = (preferences: Record<string, unknown>, purposes: string[], named: string[] = []) => {
+    const before = { accepted: true, preferences }
+    const { withdrawn, ...state } = turnOff(before, purposes)
+    return { withdrawn, ...state, whole: consentOf([before, state], named).events.at(-1)?.state }
+  }
+
+  it('when it takes the last given purpose, ends the acceptance and the consent, also with purposes never answered', () => {
+    const ended = { withdrawn: ['a'], accepted: false, whole: 'withdrawn' }
+    expect(withdraw({ a: true, b: false, c: 'x' }, ['a'])).toEqual({
+      ...ended,
+      preferences: { a: false, b: false, c: 'x' },
+    })
+    for (const named of [[], ['a'], ['a', 'b'], ['b']])
+      expect(withdraw({ a: true }, ['a', 'b'], named)).toEqual({ ...ended, preferences: { a: false } })
+  })
+
+  it('when another purpose is given, keeps the acceptance and the other answer', () => {
+    const preferences = { a: false, b: true }
+    expect(withdraw({ a: true, b: true }, ['a'])).toEqual({
+      withdrawn: ['a'],
+      accepted: true,
+      preferences,
+      whole: 'partly',
+    })
+  })
+
+  it.each([[{}], [{ a: false }], [{ a: 'true' }], [{ a: { b: true } }]])(
+    'when the purpose is not given by an acceptance with %j, changes nothing',
+    preferences => {
+      expect(withdraw(preferences, ['a', 'toString'])).toMatchObject({ withdrawn: [], accepted: true, preferences })
+    },
+  )
 })
 
 it('the state of the whole agrees with that of each purpose, for every short history', () => {
