@@ -1,7 +1,8 @@
 import { type BannerDraft, invalidConsentToken } from '../../src/contract/index.ts'
 import { sameJson } from '../../src/evidence/canonical.ts'
-import type { State } from '../../src/evidence/chain.ts'
+import type { Facts, State } from '../../src/evidence/chain.ts'
 import type { Caller } from '../auth/caller.ts'
+import { toFacts } from '../consents/create.ts'
 import type { ConsentDeps } from '../consents/deps.ts'
 import { updateConsent } from '../consents/queries.ts'
 import type { ConsentJson } from '../consents/rows.ts'
@@ -58,7 +59,8 @@ export async function changeByToken(
     const { accepted = row.accepted, preferences = row.preferences } = draft
     const state = { accepted, preferences, policy_version: row.policy_version }
     const isSitesPolicy = draft.policy_version === undefined && draft.accepted !== false
-    const written = await write(deps, caller, row, { ...state, gpc, isSitesPolicy, requestHash })
+    const facts = toFacts(gpc, draft)
+    const written = await write(deps, caller, row, { ...state, facts, isSitesPolicy, requestHash })
     if (written) return { ...written, version: row.version + 1 }
   }
   throw unavailable('The site was changed concurrently.')
@@ -84,17 +86,17 @@ async function write(
   caller: Caller,
   row: VisitedRecord,
   {
-    gpc,
+    facts,
     isSitesPolicy,
     requestHash,
     ...state
-  }: State & Omit<TokenVisit, 'draft'> & { readonly isSitesPolicy: boolean },
+  }: State & Pick<TokenVisit, 'requestHash'> & { readonly facts: Facts; readonly isSitesPolicy: boolean },
 ) {
   const validFor = await findValidity(deps, caller.accountId, row)
-  const link = nextLink(row, caller, { action: 'updated', state, facts: gpc ? { gpc } : undefined })
+  const link = nextLink(row, caller, { action: 'updated', state, facts })
   const expiresAt = findExpiry(link.at, state.accepted, validFor)
   const after = { ...state, isSitesPolicy, requestHash, deleted_at: null, expiresAt }
-  return await updateConsent(deps.sql, caller.accountId, after, { action: 'updated', actor: caller, link, gpc })
+  return await updateConsent(deps.sql, caller.accountId, after, { action: 'updated', actor: caller, link, ...facts })
 }
 
 /** Browsers can be shared. @throws Failure `invalid_request` for another consent_id or subject_id */

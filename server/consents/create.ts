@@ -1,7 +1,7 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { BatchRow, type ConsentDraft } from '../../src/contract/index.ts'
 import { toNearForm } from '../../src/contract/near-form.ts'
-import { type Actor, hashRecord, linkOf, newSalt } from '../../src/evidence/chain.ts'
+import { type Actor, type Facts, hashRecord, linkOf, newSalt } from '../../src/evidence/chain.ts'
 import type { Caller } from '../auth/caller.ts'
 import { type Failure, noSiteInUse, unavailable } from '../failure.ts'
 import { newId, readInstant } from '../ids.ts'
@@ -235,10 +235,11 @@ export function buildRecord(
     notice_entry: notice?.entry ?? null,
     expires_at: findExpiry(at, draft.accepted ?? false, notice?.validFor ?? null),
     gpc: gpc || null,
+    circumstances: draft.circumstances ?? null,
   }
   const salt = newSalt()
   const recordHash = hashRecord(record, salt)
-  const facts = gpc ? { gpc } : undefined
+  const facts = toFacts(gpc, draft)
   const event = {
     id,
     version: 1,
@@ -252,6 +253,10 @@ export function buildRecord(
   } as const
   const link = linkOf(event, salt)
   return Object.assign(record, { recordHash, link })
+}
+
+export function toFacts(gpc: boolean, { circumstances }: Pick<ConsentDraft, 'circumstances'>): Facts {
+  return { ...(gpc && { gpc }), ...(circumstances && { circumstances }) }
 }
 
 /** Returns the fields that no update changes, except the notice entry. */

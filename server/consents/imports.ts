@@ -1,4 +1,4 @@
-import { type ErrorReason, ImportRow, parseInstant, type ImportRow as Row } from '../../src/contract/index.ts'
+import { type ErrorReason, ImportRow, type ImportRow as Row } from '../../src/contract/index.ts'
 import { sha256 } from '../../src/evidence/bytes.ts'
 import { canonical } from '../../src/evidence/canonical.ts'
 import { type Actor, hashRecord, linkOf, newSalt } from '../../src/evidence/chain.ts'
@@ -121,15 +121,10 @@ function conflict(message: string, reason?: ErrorReason<'conflict'>): Failure {
 }
 
 function toDraft(secret: Uint8Array, accountId: string, row: Row): ImportDraft {
-  const { changes: _, file_sha256: __, given_at: ___, origin, ...rest } = row
+  const { changes: _, file_sha256: __, given_at: ___, circumstances: ____, origin, ...rest } = row
   const answers = toAnswers(row)
   // Another file of the same system can contain the same row.
-  const content = answers.map(({ accepted, preferences, policy_version, given_at }) => ({
-    accepted,
-    preferences,
-    policy_version,
-    given_at,
-  }))
+  const content = answers.map(({ file_sha256: _, ...answer }) => answer)
   const bodyHash = sha256(canonical({ ...rest, origin, answers: content }))
   return { row, answers, claim: { origin: hashOrigin(secret, accountId, origin), bodyHash } }
 }
@@ -141,14 +136,16 @@ function toAnswers({
   policy_version,
   given_at,
   file_sha256,
+  circumstances,
   changes = [],
 }: Row): ImportedAnswer[] {
   let last: ImportedAnswer = {
     accepted: accepted ?? false,
     preferences: preferences ?? {},
     policy_version,
-    given_at: toUtc(given_at),
+    given_at,
     file_sha256,
+    ...(circumstances && { circumstances }),
   }
   const answers = [last]
   for (const change of changes) {
@@ -156,17 +153,13 @@ function toAnswers({
       accepted: change.accepted,
       preferences: change.preferences,
       policy_version: change.policy_version ?? last.policy_version,
-      given_at: toUtc(change.given_at),
+      given_at: change.given_at,
       file_sha256: change.file_sha256 ?? last.file_sha256,
+      ...(change.circumstances && { circumstances: change.circumstances }),
     }
     answers.push(last)
   }
   return answers
-}
-
-function toUtc(instant: string): string {
-  if (/^[^Z]{10}T[^Z]{12}Z$/.test(instant)) return instant
-  return new Date(Math.floor(parseInstant(instant) as number)).toISOString()
 }
 
 function buildImport(
@@ -189,9 +182,9 @@ function buildImport(
 
 /** Entries are dated with the import; the importer's time and file hash are facts. */
 function addEntry({ id, at, recordHash, entries }: Growing, actor: Actor, answer: ImportedAnswer, salt?: Buffer): void {
-  const { given_at, file_sha256 } = answer
+  const { given_at, file_sha256, circumstances } = answer
   const previous = entries.at(-1)?.link.hash ?? null
-  const facts = { file_sha256, given_at }
+  const facts = { file_sha256, given_at, ...(circumstances && { circumstances }) }
   const event = {
     id,
     version: entries.length + 1,

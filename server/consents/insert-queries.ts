@@ -70,7 +70,7 @@ interface NewEntry {
   readonly link: NewRecord['link']
   /** With its last entry. */
   readonly record:
-    | (Partial<Omit<NewRecord, 'link' | 'at' | 'id'>> & {
+    | (Partial<Omit<NewRecord, 'link' | 'at' | 'id' | 'circumstances'>> & {
         readonly site_id: string
         readonly isSitesPolicy?: boolean
         readonly claim: { readonly key?: string; readonly origin?: Buffer; readonly bodyHash: Buffer } | null
@@ -117,9 +117,10 @@ function insert(
     ), audit as (
       insert into consent_history (
         account_id, consent_id, version, action, accepted, preferences, policy_version, changed_by, actor_id,
-        created_at, salt, payload_hash, hash, gpc, given_at, file_sha256)
+        created_at, salt, payload_hash, hash, gpc, given_at, file_sha256, circumstances)
       select a.account_id, e.id, e.version, ${action}, e.accepted, e.preferences, e.policy_version, ${actor.kind},
-        ${actor.id}::uuid, e.at, e.salt, e.payload_hash, e.hash, e.gpc, e.given_at, e.file_sha256
+        ${actor.id}::uuid, e.at, e.salt, e.payload_hash, e.hash, e.gpc, e.given_at, e.file_sha256,
+        e.circumstances
       from entries e join accounts a on a.account_id = ${accountId} ${whereInserted(sql)}
     ), log as (
       ${intoLog(sql)}
@@ -150,6 +151,7 @@ function entriesOf(sql: Sql, entries: readonly NewEntry[]): Fragment {
         ${column(({ answer }) => answer.policy_version)}::integer[], ${link('salt')}::bytea[],
         ${link('payloadHash')}::bytea[], ${link('hash')}::bytea[], ${column(fact('given_at'))}::timestamptz[],
         ${column(entry => toBytea(fact('file_sha256')(entry)))}::bytea[],
+        ${column(({ answer }) => answer.circumstances && JSON.stringify(answer.circumstances))}::jsonb[],
         ${field('site_id')}::uuid[], ${field('isSitesPolicy')}::boolean[], ${field('consent_id')}::text[],
         ${field('subject_id')}::text[], ${field('near_subject')}::text[], ${field('country')}::text[],
         ${field('region')}::text[], ${field('user_agent')}::text[], ${field('ip_network')}::cidr[],
@@ -158,7 +160,7 @@ function entriesOf(sql: Sql, entries: readonly NewEntry[]): Fragment {
         ${field('origin_id')}::text[], ${field('origin_evidence')}::text[], ${claim('key')}::text[],
         ${claim('origin')}::bytea[], ${claim('bodyHash')}::bytea[]
       ) as entries (id, version, at, accepted, preferences, policy_version, salt, payload_hash, hash, given_at, file_sha256,
-        site_id, is_sites_policy, label, subject_id, near_subject, country, region, user_agent, ip_network, record_hash,
+        circumstances, site_id, is_sites_policy, label, subject_id, near_subject, country, region, user_agent, ip_network, record_hash,
         notice_locale, notice_entry, expires_at, gpc, origin_system, origin_id, origin_evidence, key, origin, body_hash)
     )`
 }

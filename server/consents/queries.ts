@@ -70,15 +70,15 @@ export const intoLog = staticFragment(sql => sql`insert into log_entries (accoun
 export function auditAndLog(
   sql: Sql,
   accountId: string,
-  { action, actor, gpc = false, erased = false }: Omit<ActionEntry, 'link'>,
+  { action, actor, gpc = false, circumstances, erased = false }: Omit<ActionEntry, 'link'>,
 ): Fragment {
   return sql`audit as (
       insert into consent_history (
         account_id, consent_id, version, action, accepted, preferences, policy_version, changed_by, actor_id,
-        created_at, salt, payload_hash, hash, gpc, erased)
+        created_at, salt, payload_hash, hash, gpc, circumstances, erased)
       select a.account_id, c.id, c.version, ${action}, c.accepted, c.preferences, c.policy_version, ${actor.kind},
         ${actor.id}::uuid, l.at, l.salt, l.payload_hash, l.hash, ${gpc || null}::boolean,
-        ${erased || null}::boolean
+        ${circumstances ? sql.json(circumstances as JSONValue) : null}::jsonb, ${erased || null}::boolean
       from changed c join links l on l.id = c.id join accounts a on a.account_id = ${accountId}
     ), log as (
       ${intoLog(sql)}
@@ -329,7 +329,7 @@ export async function countConsents(sql: Sql, accountId: string, filters: ListFi
 export function findHistory(sql: Sql, accountId: string, id: string): Promise<EntryRow[]> {
   return sql<EntryRow[]>`
     select h.consent_id, h.version, h.action, h.accepted, h.preferences, h.policy_version, h.changed_by, h.actor_id,
-      h.created_at, h.salt, h.payload_hash, h.hash, h.given_at, h.file_sha256, h.gpc, h.erased,
+      h.created_at, h.salt, h.payload_hash, h.hash, h.given_at, h.file_sha256, h.gpc, h.circumstances, h.erased,
       case when case when bool_or(h.action = 'purged') over () then h.action = 'purged' else h.version = 1 end
         then c.record_hash end as record_hash
     from consent_history h join consents c on c.account_id = h.account_id and c.id = h.consent_id
@@ -368,7 +368,7 @@ export function findEvents(sql: Sql, accountId: string, id: string, limit: numbe
     select c.site_id, c.consent_id, c.subject_id, c.country, c.region, c.user_agent, c.ip_network,
       c.notice_locale, c.notice_entry, c.origin_system, c.origin_id, c.origin_evidence, c.version as record_version,
       c.record_hash, c.chain_head, c.expires_at, h.version, h.action, h.accepted, h.preferences, h.policy_version, h.changed_by, h.actor_id,
-      h.created_at, h.salt, h.payload_hash, h.hash, h.given_at, h.file_sha256, h.gpc, h.erased
+      h.created_at, h.salt, h.payload_hash, h.hash, h.given_at, h.file_sha256, h.gpc, h.circumstances, h.erased
     from consents c
     join consent_history h on h.account_id = c.account_id and h.consent_id = c.id
     where c.account_id = ${accountId} and c.id = ${id} and c.deleted_at is null

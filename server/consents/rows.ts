@@ -1,5 +1,6 @@
 import type { ConsentDraft, FilterValues } from '../../src/contract/index.ts'
 import type { Action, Actor, FactColumns, Identity, Link, State } from '../../src/evidence/chain.ts'
+import type { Reported } from '../../src/evidence/circumstances.ts'
 import type { Place } from '../net/geo.ts'
 
 /** Service specification, section 2.1. */
@@ -48,6 +49,7 @@ export interface NewRecord extends Identity, State {
   /** Null for a refusal, or if the notice has no validity. */
   readonly expires_at: Date | null
   readonly gpc: true | null
+  readonly circumstances: Reported | null
 }
 
 export interface ImportedAnswer extends State {
@@ -55,6 +57,7 @@ export interface ImportedAnswer extends State {
   readonly given_at: string
   /** SHA-256 in hexadecimal. */
   readonly file_sha256: string
+  readonly circumstances?: Reported
 }
 
 export interface ImportClaim {
@@ -97,6 +100,7 @@ export interface ActionEntry {
   readonly actor: Actor
   readonly link: BatchLink
   readonly gpc?: boolean
+  readonly circumstances?: Reported | undefined
   readonly erased?: boolean
 }
 

@@ -38,7 +38,8 @@ export function updateConsent(deps: ConsentDeps, caller: Caller, id: string, cha
     const preferences = change.preferences ?? row.preferences
     if (accepted === row.accepted && sameJson(preferences, row.preferences)) return null
     const validFor = await findValidity(deps, caller.accountId, row)
-    return { action: 'updated', state: { accepted, preferences, policy_version: row.policy_version }, validFor }
+    const facts = change.circumstances && { circumstances: change.circumstances }
+    return { action: 'updated', state: { accepted, preferences, policy_version: row.policy_version }, facts, validFor }
   })
 }
 
@@ -115,7 +116,7 @@ function findLive({ sql }: ConsentDeps, { accountId }: Caller, id: string) {
   return () => queries.findConsent(sql, accountId, id)
 }
 
-interface Change extends Pick<Event, 'action' | 'state'> {
+interface Change extends Pick<Event, 'action' | 'state' | 'facts'> {
   /** ISO 8601 duration, null if it does not expire; undefined keeps the expiry. */
   readonly validFor?: string | null
 }
@@ -135,7 +136,7 @@ async function applyEvent<Row extends StateRow & ConsentJson>(
     if (performance.now() > deadline) break
     const change = await next(row)
     if (!change) return row.json
-    const { action, state, validFor } = change
+    const { action, state, facts, validFor } = change
     const link = nextLink(row, caller, change)
     const expiresAt = validFor === undefined ? undefined : findExpiry(link.at, state.accepted, validFor)
     const deleted_at = action === 'deleted' ? link.at : null
@@ -143,7 +144,7 @@ async function applyEvent<Row extends StateRow & ConsentJson>(
       sql,
       accountId,
       { ...state, deleted_at, expiresAt },
-      { action, actor: caller, link },
+      { action, actor: caller, link, circumstances: facts?.circumstances },
     )
     if (written) return written.json
     await delay(Math.random() * maxBackoffMs)

@@ -1,9 +1,10 @@
 import type { Fragment, Sql } from 'postgres'
+import { personalCircumstances } from '../../src/contract/index.ts'
 import type { Actor } from '../../src/evidence/chain.ts'
 import { type Administrator, auditEntry, lockedAccount, target } from '../audit/entries.ts'
 import { among, auditAndLog, linksAndLocks } from '../consents/queries.ts'
 import type { BatchLink, ChainRow, StateRow } from '../consents/rows.ts'
-import { toArrayLiteral } from '../db/fragments.ts'
+import { staticFragment, toArrayLiteral } from '../db/fragments.ts'
 
 export interface DueRow extends Pick<ChainRow, 'id' | 'version'> {
   /** Text, because a Date has fewer digits and no infinity. */
@@ -84,7 +85,7 @@ export async function purgeRecords(
         and ${among(sql, sql`c.id`, links)}
       returning c.*
     ), stripped as (
-      update consent_history h set salt = null, preferences = '{}'
+      update consent_history h set ${stripped(sql)}
       from changed c where h.account_id = ${accountId} and h.consent_id = c.id and h.version <= ${reach}
         and ${among(sql, sql`h.consent_id`, links)}
     ), keys as (
@@ -116,7 +117,7 @@ export async function stripMore(
       where account_id = ${accountId} and consent_id = ${id} and version < ${version} and salt is not null
       order by version limit ${reach}
     ), stripped as (
-      update consent_history set salt = null, preferences = '{}'
+      update consent_history set ${stripped(sql)}
       where account_id = ${accountId} and consent_id = ${id}
         and version between (select min(version) from remaining) and (select max(version) from remaining)
     ), done as (
@@ -135,9 +136,14 @@ export async function refreshStatistics(sql: Sql): Promise<void> {
     await tx`
       analyze consents (
           consent_id, subject_id, near_subject, user_agent, ip_network, notice_locale, preferences, origin_id, origin_evidence),
-        consent_history (preferences, salt), idempotency_keys (body_hash), origins (body_hash)`
+        consent_history (preferences, circumstances, salt), idempotency_keys (body_hash), origins (body_hash)`
   })
 }
+
+const stripped = staticFragment(
+  sql => sql`salt = null, preferences = '{}',
+    circumstances = nullif(circumstances - ${toArrayLiteral(personalCircumstances)}::text[], '{}')`,
+)
 
 export interface RetentionSite {
   account_id: string

@@ -137,7 +137,7 @@ export function listVersions(sql: Sql, accountId: string, range: Range, end: Pos
       versions as (
         select coalesce(h.consent_id, l.consent_id) as consent_id, coalesce(h.version, l.version) as version,
           h.action, h.accepted, h.preferences, h.policy_version, h.changed_by, h.actor_id, h.created_at, h.salt,
-          h.payload_hash, h.hash, h.digits, h.given_at, h.file_sha256, h.gpc, h.erased, l.hash as logged,
+          h.payload_hash, h.hash, h.digits, h.given_at, h.file_sha256, h.gpc, h.circumstances, h.erased, l.hash as logged,
           l.leaf_index::float8 as leaf_index
         from history h full join log l on l.consent_id = h.consent_id and l.version = h.version)
     select coalesce(r.id, v.consent_id) as record_id, v.*, r.id as r_id, s.id as r_site, r.site_id as r_site_id, r.consent_id as r_consent_id, r.subject_id as r_subject_id,

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { Circumstances, ReportedCircumstances } from './circumstances.ts'
 import { consentRoutes } from './consent-routes.ts'
 import { ById, endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
 import { type FilterKind, type FilterName, filters, type KindOf } from './filters.ts'
@@ -76,6 +77,7 @@ export const ConsentDraft = z.strictObject({
   notice_locale: LanguageTag.optional().describe(
     'The language (BCP 47) of the notice that was shown, one of those that were published if any was.',
   ),
+  circumstances: Circumstances.optional(),
 })
 export type ConsentDraft = z.output<typeof ConsentDraft>
 
@@ -83,6 +85,7 @@ export type ConsentDraft = z.output<typeof ConsentDraft>
 export const ConsentChange = z.strictObject({
   accepted: z.boolean('must be true or false').optional(),
   preferences: Preferences.optional(),
+  circumstances: Circumstances.optional(),
 })
 export type ConsentChange = z.output<typeof ConsentChange>
 
@@ -173,6 +176,9 @@ export const AuditEntry = z.object({
   ),
   file_sha256: onRequest(hex(32)).describe('The SHA-256 of the file that the entry is from; only of imported entries.'),
   gpc: onRequest(z.boolean()).describe('True if the answer came with `Sec-GPC: 1`; else it is left out.'),
+  circumstances: onRequest(ReportedCircumstances).describe(
+    'How the answer was given, as reported by the sender; left out if it was not. A purge removes its `relation`, `reference` and `note`.',
+  ),
   erased: onRequest(z.boolean()).describe(
     'True of a deletion by an erasure request, which may be that of a record deleted before; else it is left out.',
   ),
@@ -249,7 +255,7 @@ export const consentsDocs: ResourceDocs<typeof consents> = {
     get: { success: 'The record. A deleted one is a 404 unless `include_deleted` is true.' },
     update: {
       description:
-        'Preferences are replaced as a whole. A change to what is stored already is not an event: nothing is written.',
+        'Preferences are replaced as a whole. A change to what is stored already is not an event: nothing is written, whatever its circumstances are.',
       success: 'The record.',
     },
     remove: {
@@ -259,7 +265,7 @@ export const consentsDocs: ResourceDocs<typeof consents> = {
     },
     history: {
       description:
-        'The entries are a hash chain (SHA-256, JSON as in RFC 8785): `payload_hash` covers the salt and the preferences; `hash` covers the previous hash, the record, the version, the action, the actor, the time, the acceptance, the policy version, the facts reported by the sender (`given_at`, `file_sha256`, `gpc`, `erased`) and `payload_hash`, so that all but the preferences can be verified after a purge.',
+        'The entries are a hash chain (SHA-256, JSON as in RFC 8785): `payload_hash` covers the salt, the preferences and the personal part of `circumstances` (`relation`, `reference`, `note`); `hash` covers the previous hash, the record, the version, the action, the actor, the time, the acceptance, the policy version, the facts reported by the sender (`given_at`, `file_sha256`, `gpc`, `erased`, the rest of `circumstances`) and `payload_hash`, so that all but the personal part can be verified after a purge.',
       success: 'Every event, each with the state after it. A deleted record has a history too.',
     },
   },

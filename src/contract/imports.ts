@@ -1,30 +1,20 @@
 import * as z from 'zod'
+import { Circumstances } from './circumstances.ts'
 import { ConsentDraft } from './consents.ts'
 import { parseInstant } from './instant.ts'
 import { Preferences } from './json.ts'
-import { Instant, PolicyVersion, text } from './values.ts'
-
-const earliest = Date.UTC(1990, 0, 1)
-
-const GivenAt = Instant.refine(value => {
-  const at = parseInstant(value)
-  return at === null || (at >= earliest && at <= Date.now())
-}, 'must not be before 1990 or in the future')
-
-const FileDigest = z
-  .string('must be text')
-  .regex(/^[\da-f]{64}$/, 'must be a SHA-256 in 64 lower-case hexadecimal digits')
-  .meta({ pattern: '^[\\da-f]{64}$' })
+import { FileDigest, PastInstant, PolicyVersion, text } from './values.ts'
 
 const boolean = z.boolean('must be true or false')
 
 /** The complete state after a later answer of the person. */
 const ImportedChange = z.strictObject({
-  given_at: GivenAt.describe('Not before that of the previous answer.'),
+  given_at: PastInstant.describe('Not before that of the previous answer.'),
   accepted: boolean,
   preferences: Preferences,
   policy_version: PolicyVersion.optional().describe('Default: that of the previous answer.'),
   file_sha256: FileDigest.optional().describe('Default: that of the previous answer.'),
+  circumstances: Circumstances.optional(),
 })
 export type ImportedChange = z.output<typeof ImportedChange>
 
@@ -39,7 +29,7 @@ export const ImportRow = ConsentDraft.extend({
     })
     .describe('Makes a row an import.'),
   file_sha256: FileDigest.describe('Of the file that the row was read from.'),
-  given_at: GivenAt.describe(
+  given_at: PastInstant.describe(
     'When the person answered, from 1990 until now. A finer fraction than milliseconds is cut off.',
   ),
   changes: z.array(ImportedChange, 'must be a list').optional().describe("The person's later answers, oldest first."),

@@ -57,6 +57,25 @@ export const Instant = z
   })
   .meta({ format: 'date-time' })
 
+const earliest = Date.UTC(1990, 0, 1)
+
+/** Kept as UTC with milliseconds; a finer fraction is cut off. */
+export const PastInstant = Instant.refine(value => {
+  const at = parseInstant(value)
+  return at === null || (at >= earliest && at <= Date.now())
+}, 'must not be before 1990 or in the future').overwrite(toUtc)
+
+function toUtc(instant: string): string {
+  if (/^[^Z]{10}T[^Z]{12}Z$/.test(instant)) return instant
+  const at = parseInstant(instant)
+  return at === null ? instant : new Date(Math.floor(at)).toISOString()
+}
+
+export const FileDigest = z
+  .string('must be text')
+  .regex(/^[\da-f]{64}$/, 'must be a SHA-256 in 64 lower-case hexadecimal digits')
+  .meta({ pattern: '^[\\da-f]{64}$' })
+
 /** Any text, like `Id`; this service returns UTC with milliseconds. */
 export const Timestamp = z
   .string()

@@ -1,5 +1,6 @@
 import { idOf, Preimage, pooledBytes, sha256 } from './bytes.ts'
 import { canonical } from './canonical.ts'
+import { lastingOf, personalOf, type Reported } from './circumstances.ts'
 
 /** State of a record after an event. */
 export interface State {
@@ -27,8 +28,10 @@ export interface Identity {
   readonly origin_evidence?: string | null
 }
 
-/** Mostly as reported by the sender. The entry's hash covers them, so they stay verifiable after a purge. */
+/** Mostly as reported by the sender. The entry's hash covers what a purge leaves of them, which stays verifiable. */
 export interface Facts {
+  /** How the answer was given. A purge removes its personal part, which the payload hash covers. */
+  readonly circumstances?: Reported
   /** SHA-256 of an imported entry's source file, in lower-case hexadecimal. */
   readonly file_sha256?: string
   /** Time of the answer, as reported by the importer; UTC with milliseconds. */
@@ -40,6 +43,7 @@ export interface Facts {
 }
 
 export interface FactColumns {
+  readonly circumstances: Reported | null
   readonly file_sha256: Buffer | null
   readonly given_at: Date | null
   readonly gpc: boolean | null
@@ -47,9 +51,10 @@ export interface FactColumns {
 }
 
 /** Undefined if all columns are null. */
-export function readFacts({ file_sha256, given_at, gpc, erased }: FactColumns): Facts | undefined {
-  if (file_sha256 === null && given_at === null && gpc === null && erased === null) return undefined
+export function readFacts({ circumstances, file_sha256, given_at, gpc, erased }: FactColumns): Facts | undefined {
+  if ([circumstances, file_sha256, given_at, gpc, erased].every(fact => fact === null)) return undefined
   return {
+    ...(circumstances !== null && { circumstances }),
     ...(file_sha256 !== null && { file_sha256: file_sha256.toString('hex') }),
     ...(given_at !== null && { given_at: Number.isNaN(given_at.getTime()) ? 'invalid' : given_at.toISOString() }),
     ...(gpc !== null && { gpc }),
@@ -143,17 +148,20 @@ export function hashHistory(entries: readonly Pick<State, 'accepted' | 'policy_v
 }
 
 /**
- * `SHA-256(0x00 || salt || JCS(payload))`. The payload is the personal part of the state: the preferences, and the
- * entry's record and history hashes if any. The rest stays verifiable after a purge.
+ * `SHA-256(0x00 || salt || JCS(payload))`. The payload is the personal part of the state: the preferences, the
+ * personal part of the circumstances, and the entry's record and history hashes if any. The rest stays verifiable after
+ * a purge.
  */
 export function hashPayload(
   preferences: State['preferences'],
   salt: Buffer,
-  { recordHash, historyHash }: Pick<Event, 'recordHash' | 'historyHash'> = {},
+  { recordHash, historyHash, facts }: Pick<Event, 'recordHash' | 'historyHash' | 'facts'> = {},
 ): Buffer {
+  const personal = personalOf(facts?.circumstances)
+  const circumstances = personal ? `"circumstances":${canonical(personal)},` : ''
   const history = historyHash ? `"history_hash":"${historyHash.toString('hex')}",` : ''
   const record = recordHash ? `,"record_hash":"${recordHash.toString('hex')}"` : ''
-  const payload = `{${history}"preferences":${canonical(preferences)}${record}}`
+  const payload = `{${circumstances}${history}"preferences":${canonical(preferences)}${record}}`
   return preimage.start().uint8(domain.payload).bytes(salt).text(payload).sha256()
 }
 
@@ -179,8 +187,9 @@ export function hashEntry(event: Omit<Event, 'recordHash' | 'historyHash'>, payl
   return preimage.bytes(factsHash).bytes(payloadHash).sha256()
 }
 
-function hashFacts({ erased, file_sha256, given_at, gpc }: Facts): Buffer {
-  return sha256(JSON.stringify({ erased, file_sha256, given_at, gpc })) // equals JCS for sorted names and flat values
+function hashFacts({ circumstances: told, erased, file_sha256, given_at, gpc }: Facts): Buffer {
+  const circumstances = lastingOf(told)
+  return sha256(JSON.stringify({ circumstances, erased, file_sha256, given_at, gpc })) // equals JCS for sorted names
 }
 
 export function newSalt(): Buffer {
@@ -251,6 +260,7 @@ export function expectedPayloadHash(
   if (entry.isPayloadVerified) return entry.payloadHash
   try {
     return hashPayload(entry.preferences, entry.salt, {
+      facts: entry.facts,
       ...(recordHash && { recordHash }),
       ...(historyHash && { historyHash }),
     })

@@ -10,6 +10,7 @@ import {
   hashRecord,
   type Identity,
 } from './chain.ts'
+import { areCircumstances, personalOf } from './circumstances.ts'
 
 export interface Finding {
   /** Null for the record itself. */
@@ -70,7 +71,7 @@ function expectPayload(
 ): ExpectedPayload {
   const entry = entries[index] as ChainEntry
   if (index < purge && entry.salt === null)
-    return { isStripped: true, isRestored: !hasNoPreferences(entry), payloadHash: entry.payloadHash }
+    return { isStripped: true, isRestored: !hasNothingPersonal(entry), payloadHash: entry.payloadHash }
   const hashes = {
     recordHash: index === Math.max(purge, 0) ? (recordHash ?? undefined) : undefined,
     historyHash: index === purge ? hashHistory(entries.slice(0, purge)) : undefined,
@@ -151,13 +152,15 @@ function* verifyFacts(entry: ChainEntry, before: ChainEntry | undefined): Genera
   if (action === 'imported') yield* verifyImported(entry, before)
   else if ('given_at' in facts || 'file_sha256' in facts)
     yield 'says when or from which file it is, and was not imported'
-  if ('gpc' in facts && (facts.gpc !== true || !answers.includes(action)))
+  if ('circumstances' in facts && !(areCircumstances(facts.circumstances) && answers.includes(action)))
+    yield 'has circumstances of an answer that it cannot have'
+  if ('gpc' in facts && (facts.gpc !== true || !answers.includes(action) || action === 'imported'))
     yield 'has a signal of the browser (GPC) that it cannot have'
   if ('erased' in facts && (facts.erased !== true || action !== 'deleted'))
     yield 'has a mark of an erasure that it cannot have'
 }
 
-const answers = ['created', 'updated']
+const answers = ['created', 'imported', 'updated']
 
 function* verifyImported({ at, facts = {} }: ChainEntry, before: ChainEntry | undefined): Generator<string> {
   const { given_at = '', file_sha256 = '' } = facts
@@ -225,8 +228,12 @@ function describeChange(entry: ChainEntry, { isLinked, isPayload }: Link, { isSt
   if (!isStripped && entry.salt === null) return 'its salt is missing, and it was never purged'
   if (isPayload === null) return 'its state cannot be hashed'
   if (!isLinked) return 'its content or its hash is not what was recorded'
-  if (entry.action !== 'purged') return 'its preferences or salt is not what was recorded'
+  if (entry.action !== 'purged') return 'its preferences, circumstances or salt is not what was recorded'
   return 'what it left of the entries before it, of the record or of itself is not what was recorded'
+}
+
+function hasNothingPersonal(entry: ChainEntry): boolean {
+  return hasNoPreferences(entry) && personalOf(entry.facts?.circumstances) === undefined
 }
 
 function hasNoPreferences({ preferences }: ChainEntry): boolean {
@@ -295,8 +302,9 @@ function toChainEntry(entry: AuditEntry): ChainEntry {
   }
 }
 
-function toFacts({ file_sha256, given_at, gpc, erased }: AuditEntry): Facts | undefined {
+function toFacts({ circumstances, file_sha256, given_at, gpc, erased }: AuditEntry): Facts | undefined {
   const facts = {
+    ...(circumstances !== undefined && { circumstances }),
     ...(file_sha256 !== undefined && { file_sha256 }),
     ...(given_at !== undefined && { given_at }),
     ...(gpc !== undefined && { gpc }),

@@ -196,11 +196,12 @@ export function chainProblems(row: Stored, entries: StoredEntry[]): string[] {
 /** What an entry's payload hashes to, by the row and the entries that its hash covers. */
 function payloadHash(row: Stored, entry: StoredEntry, entries: StoredEntry[]): Buffer | null {
   if (!entry.salt) return null
-  if (entry.action !== 'purged' && entry !== entries[0]) return hashPayload(entry.preferences, entry.salt)
+  const facts = readFacts(entry)
+  if (entry.action !== 'purged' && entry !== entries[0]) return hashPayload(entry.preferences, entry.salt, { facts })
   const recordHash = hashRecord(identityOf(row), entry.salt)
   if (!recordHash.equals(row.record_hash)) return null
   const history = entry.action === 'purged' && { historyHash: hashHistory(entries.slice(0, -1)) }
-  return hashPayload(entry.preferences, entry.salt, { recordHash, ...history })
+  return hashPayload(entry.preferences, entry.salt, { recordHash, ...history, facts })
 }
 
 function isLogged(entries: StoredEntry[], log: Logged[] = []): boolean {

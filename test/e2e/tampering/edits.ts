@@ -192,7 +192,7 @@ const moveOrigin: Edit = async (sql, chance, one, other) => {
 }
 
 const left = [
-  ...['accepted', 'policy_version', 'created_at', 'given_at', 'file_sha256', 'gpc', 'erased'].map(
+  ...['accepted', 'policy_version', 'created_at', 'given_at', 'file_sha256', 'gpc', 'circumstances', 'erased'].map(
     column => ['consent_history', column] as const,
   ),
   ...['accepted', 'policy_version', 'created_at', 'updated_at', 'deleted_at', 'given_at', 'gpc', 'origin_system'].map(

@@ -123,7 +123,8 @@ async function rehashed(sql: Sql, what: string, one: Victim, { deep, chance }: D
       origin_system, origin_id, origin_evidence
     from consents where account_id = ${account_id} and id = ${id}`
   const entries = await sql<Entry[]>`
-    select version, action, accepted, preferences, policy_version, changed_by, actor_id, created_at as at, given_at, file_sha256, gpc
+    select version, action, accepted, preferences, policy_version, changed_by, actor_id, created_at as at, given_at, file_sha256, gpc,
+      circumstances, erased
     from consent_history where account_id = ${account_id} and consent_id = ${id} order by version`
   const salt = chance.bytes(16)
   const recordHash = hashRecord(identity, salt)

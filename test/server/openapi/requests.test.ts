@@ -44,7 +44,7 @@ const bodies = Object.entries({
 
 /** Messages of the contract about what JSON Schema cannot express. */
 const unsaid =
-  /well-formed Unicode|levels deep|at most 256 keys|bytes of JSON|finite numbers|must be an origin|RFC 3339|address/
+  /well-formed Unicode|levels deep|at most 256 keys|bytes of JSON|finite numbers|must be an origin|RFC 3339|before 1990|guardian or agent|address/
 
 const id = '01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11'
 const texts = [
@@ -76,7 +76,14 @@ const origins = [
   'null',
 ]
 const lists = [[], ['read'], ['read', 'read'], ['read', 'write', 'erase'], ['all'], ...origins.map(origin => [origin])]
+const circumstances = [
+  { method: 'paper', channel: 'x', form: 'x', given_by: 'agent', relation: 'x', reference: 'x', note: 'x' },
+  ...[{ method: 'fax' }, { form_sha256: 'f2'.repeat(32) }, { relation: 'x' }, { relation: 'x', given_by: 'self' }],
+  ...instants.map(confirmed_at => ({ confirmed_at })),
+  ...texts.flatMap(text => [{ channel: text }, { form: text }, { reference: text }, { note: text }]),
+]
 const values = [
+  ...circumstances,
   ...[null, true, false, 0, 1, -1, 1.5, 720, 721, 2 ** 31 - 1, 2 ** 31, {}, { a: null }, 'true', '1'],
   ...[...texts, ...uuids, ...instants, ...noAddresses, ...lists, '203.0.113.7', '::1', '2001:db8::7', 'a\0b', '\ud83d'],
   ...oddTexts.map(([, text]) => text),

@@ -76,7 +76,7 @@ export function historyWith(
       ...(isPurge && { historyHash: hashHistory(entries as State[]) }),
     }
     const { hash, payloadHash } = linkOf(event, salt)
-    if (isPurge) for (const entry of entries) Object.assign(entry, { salt: null, record_hash: null, preferences: {} })
+    if (isPurge) for (const [index, entry] of entries.entries()) entries[index] = purgedEntry(entry)
     entries.push({
       ...{ id: entryId(hash), consent_id: id, action, ...state },
       ...{ changed_by: actor.kind, actor_id: actor.id, created_at: at.toISOString(), version: index + 1 },
@@ -87,6 +87,21 @@ export function historyWith(
     previous = hash
   }
   return entries
+}
+
+function purgedEntry({ circumstances, ...entry }: AuditEntry): AuditEntry {
+  const { relation: _, reference: __, note: ___, ...left } = circumstances ?? {}
+  const told = Object.keys(left).length > 0 && { circumstances: left }
+  return { ...entry, salt: null, record_hash: null, preferences: {}, ...told }
+}
+
+/** How an answer was given: the second time only by what a purge removes. */
+export function circumstancesOf(index: number): NonNullable<Facts['circumstances']> {
+  if (index === 1) return { note: 'called back' }
+  return {
+    ...{ method: 'paper', channel: 'shop 3', form: 'F-12', form_sha256: 'f2'.repeat(32), given_by: 'guardian' },
+    ...{ relation: 'mother', confirmed_at: '2026-01-31T09:29:00.000Z', reference: 'K-77', note: 'signed „here“' },
+  }
 }
 
 /** The history with the entry of its purge made again, by an attacker who has changed entries before it. */

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { AuditEntry } from '../../../src/contract/index.ts'
 import type { Action, Facts } from '../../../src/evidence/chain.ts'
 import { verifyAudit } from '../../../src/evidence/history.ts'
-import { historyOf, historyWith, id, importedFacts, purgedAnew, start } from './chains.ts'
+import { circumstancesOf, historyOf, historyWith, id, importedFacts, purgedAnew, start } from './chains.ts'
 
 const histories = {
   'a record that never changed': () => historyOf('created'),
@@ -17,6 +17,9 @@ const histories = {
   'an imported one': () => historyOf('imported', 'imported', 'updated', 'deleted'),
   'a purged one that was imported': () => historyOf('imported', 'imported', 'deleted', 'purged'),
   'answers with the signal of a browser': () => withFacts(['created', 'updated'], () => ({ gpc: true })),
+  'answers with their circumstances': () => withCircumstances(['created', 'updated', 'deleted']),
+  'purged answers with their circumstances': () => withCircumstances(['created', 'updated', 'deleted', 'purged']),
+  'an imported answer with its circumstances': () => withCircumstances(['imported', 'deleted', 'purged']),
 }
 
 /** The entries from the index on that delete are of an erasure request. */
@@ -26,6 +29,13 @@ function withErasures(actions: Action[], from: number): AuditEntry[] {
 
 function withFacts(actions: Action[], factsOf: (index: number) => Facts | undefined): AuditEntry[] {
   return historyWith(actions, undefined, undefined, factsOf)
+}
+
+function withCircumstances(actions: Action[]): AuditEntry[] {
+  return withFacts(actions, index => ({
+    ...(actions[index] === 'imported' && importedFacts(index)),
+    ...(['created', 'imported', 'updated'].includes(actions[index] ?? '') && { circumstances: circumstancesOf(index) }),
+  }))
 }
 
 const later = new Date(start + 1).toISOString()
@@ -54,6 +64,7 @@ describe.each(Object.entries(histories))('the history of %s', (_, make) => {
       given_at: value => (value ? new Date(Date.parse(value) + 1).toISOString() : importedFacts(0).given_at),
       file_sha256: value => (value ? undefined : 'f1'.repeat(32)),
       gpc: value => (value ? undefined : true),
+      circumstances: value => (value ? { ...value, note: 'another' } : { note: 'another' }),
       erased: value => (value ? undefined : true),
     }
     for (const index of make().keys()) {
@@ -153,6 +164,15 @@ it.each([
   ['a signal in an import', ['imported'], () => ({ ...importedFacts(0), gpc: true }), 'a signal of the browser'],
   ['a signal in a deletion', ['created', 'deleted'], () => ({ gpc: true }), 'a signal of the browser'],
   ['a signal that is none', ['created'], () => ({ gpc: false }), 'a signal of the browser'],
+  [
+    'circumstances of a deletion',
+    ['created', 'deleted'],
+    index => (index === 1 ? { circumstances: circumstancesOf(0) } : undefined),
+    'circumstances',
+  ],
+  ['circumstances that are empty', ['created'], () => ({ circumstances: {} }), 'circumstances'],
+  ['circumstances that are not known', ['created'], () => ({ circumstances: { colour: 'red' } }), 'circumstances'],
+  ['circumstances that are no texts', ['created'], () => ({ circumstances: { note: 1 } }), 'circumstances'],
 ] as [string, Action[], ((index: number) => Facts | undefined) | undefined, string][])(
   'does not verify with %s, even if its hashes do',
   (_, actions, factsOf, detail) => {
@@ -162,6 +182,26 @@ it.each([
     expect(verified.detail).not.toContain('recorded')
   },
 )
+
+describe.each([
+  ['before a purge', ['created', 'deleted']],
+  ['after a purge', ['created', 'deleted', 'purged']],
+] as [string, Action[]][])('circumstances %s', (_, actions) => {
+  it('when any field of them is changed, moved to the other part or removed, do not verify', () => {
+    const entries = withCircumstances(actions)
+    const [first] = entries as [AuditEntry]
+    const told = first.circumstances ?? {}
+    expect(Object.keys(told)).toHaveLength(actions.includes('purged') ? 6 : 9)
+    for (const name of Object.keys(told)) {
+      const { [name]: value, ...others } = told
+      const moved = { ...others, [name === 'note' ? 'reference' : 'note']: value }
+      for (const circumstances of [{ ...told, [name]: `${value}x` }, others, moved]) {
+        const { result } = verifyAudit(id, entries.with(0, { ...first, circumstances }))
+        expect(result, `${name} as ${JSON.stringify(circumstances)}`).toBe('not_valid')
+      }
+    }
+  })
+})
 
 it('two answers of one instant verify in the order of their import', () => {
   expect(

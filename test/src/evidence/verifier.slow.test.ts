@@ -13,7 +13,7 @@ import { signDocument } from '../../../src/evidence/signed.ts'
 import { randomFrom } from '../../e2e/campaign.ts'
 import { revocationOf, statementOf } from '../../support/key-statements.ts'
 import { hasVerifier, runVerifier } from '../../support/verifier.ts'
-import { historyWith, id, importedFacts } from './chains.ts'
+import { circumstancesOf, historyWith, id, importedFacts } from './chains.ts'
 import { examplePack, examples, importedReceipt, purgeReceipt, sealed } from './examples.ts'
 
 /** The verifier in Python, which was written from the pages in src/evidence, against documents of the program. */
@@ -340,9 +340,10 @@ function newHistory(below: Below, states: readonly Record<string, unknown>[]): A
   const actors = actions.map(() => kinds[below(3)] ?? system)
   const answers: Action[] = ['created', 'updated']
   const facts = actions.map((action, index): Facts | undefined => {
-    if (action === 'imported') return importedFacts(index)
+    const told = below(4) === 0 && { circumstances: circumstancesOf(below(2)) }
+    if (action === 'imported') return { ...importedFacts(index), ...told }
     if (action === 'deleted') return isErasure(actions, index, below) ? { erased: true } : undefined
-    return answers.includes(action) && below(4) === 0 ? { gpc: true } : undefined
+    return answers.includes(action) ? { ...(below(4) === 0 && { gpc: true }), ...told } : undefined
   })
   const make = (list: readonly Action[]) =>
     historyWith(
@@ -366,7 +367,7 @@ function isErasure(actions: readonly Action[], index: number, below: Below): boo
   return next !== 'deleted' && next !== 'restored' && below(2) === 0
 }
 
-const facts = ['gpc', 'given_at', 'file_sha256', 'erased'] as const
+const facts = ['gpc', 'given_at', 'file_sha256', 'erased', 'circumstances'] as const
 
 /** One thing of one entry is another, or an entry is missing, doubled or in another place. */
 function damage(entries: readonly AuditEntry[], below: Below): AuditEntry[] {

@@ -16,6 +16,7 @@ create table consent_history (
   given_at timestamptz(3), -- of an imported answer, as reported by the importer
   file_sha256 bytea, -- of the file that it was imported from
   gpc boolean, -- true if the answer came with Sec-GPC: 1, else null
+  circumstances jsonb, -- how the answer was given, as reported by the sender; without its personal part after a purge
   erased boolean, -- true of a deletion by an erasure request, else null
   salt bytea,
   payload_hash bytea not null,
