@@ -10,6 +10,15 @@ create|--policy-version|none|policy version (default: the site’s current one)
 create|--ip-address|none|IP address of the subject; stored, but never shown again
 create|--user-agent|none|user agent of the subject’s browser
 create|--notice-locale|none|language of the notice that was shown, such as de
+create|--method|none|how the answer was given: web, app, phone, paper, verbal, import
+create|--channel|none|where, such as a shop or a hotline
+create|--form|none|address or name of what was shown
+create|--form-sha256|none|its SHA-256
+create|--given-by|none|who gave the answer: self, guardian, agent
+create|--relation|none|of the guardian or agent to the subject
+create|--confirmed-at|none|when it was confirmed elsewhere, such as by double opt-in
+create|--reference|none|of the confirmation, or of the original
+create|--note|none|a note; a purge removes it, --relation and --reference
 create|--file|files|create a record for each line of a file, or of standard input
 create|--format|none|format of the lines (from the file name, else ndjson)
 create|--map|files|map of fields to columns: a file, or subject_id=E-Mail,accepted=Status
@@ -71,6 +80,15 @@ update|--pref|none|a preference; repeatable (true, false, numbers and JSON are t
 update|--preferences|none|all preferences as a JSON object, from a file or standard input
 update|--replace-preferences||remove all preferences that are not given
 update|--where|none|change every record that matches these list filters
+update|--method|none|how the answer was given: web, app, phone, paper, verbal, import
+update|--channel|none|where, such as a shop or a hotline
+update|--form|none|address or name of what was shown
+update|--form-sha256|none|its SHA-256
+update|--given-by|none|who gave the answer: self, guardian, agent
+update|--relation|none|of the guardian or agent to the subject
+update|--confirmed-at|none|when it was confirmed elsewhere, such as by double opt-in
+update|--reference|none|of the confirmation, or of the original
+update|--note|none|a note; a purge removes it, --relation and --reference
 update|--yes||skip the confirmation prompt
 update|-y||skip the confirmation prompt
 update|--confirm|none|skip the prompt, but only if exactly n records match

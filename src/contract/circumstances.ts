@@ -55,3 +55,25 @@ export const ReportedCircumstances = z.looseObject({
   reference: onRequest(z.string()),
   note: onRequest(z.string()),
 } satisfies Record<CircumstanceName, z.ZodType>)
+
+const labels: Readonly<Record<CircumstanceName, string>> = {
+  method: 'method',
+  channel: 'channel',
+  form: 'form',
+  form_sha256: 'form SHA-256',
+  given_by: 'given by',
+  relation: 'relation',
+  confirmed_at: 'confirmed',
+  reference: 'reference',
+  note: 'note',
+}
+
+/** How an answer was given, as reported by the sender: a label and a text each. */
+export function describeCircumstances(
+  reported: Readonly<Record<string, unknown>> | null | undefined,
+): (readonly [label: string, text: string])[] {
+  return circumstanceNames.flatMap(name => {
+    const text = reported?.[name]
+    return text === undefined ? [] : [[labels[name], String(text)] as const]
+  })
+}

@@ -1,3 +1,4 @@
+import { describeCircumstances } from '../contract/circumstances.ts'
 import type { AuditEntry, Consent } from '../contract/index.ts'
 import { consentOf, currentState } from '../evidence/state.ts'
 import { type Column, toneOf, type View } from '../output/index.ts'
@@ -153,6 +154,15 @@ const auditColumns = (textOf: TextOf, manyRecords: boolean): readonly Column<Aud
   field('given_at', { text: row => second(row.given_at ?? ''), rank: 1.5, onRequest: true }),
   field('file_sha256', { onRequest: true }),
   field('gpc', { text: row => yesNo(row.gpc), rank: 7, onRequest: true }),
+  field('circumstances', {
+    text: row =>
+      describeCircumstances(row.circumstances)
+        .map(words => words.join(' '))
+        .join(', '),
+    parts: { prefix: 'circumstances.', of: row => row.circumstances, isSpread: true },
+    rank: 8,
+    onRequest: true,
+  }),
 ]
 
 export function auditView(textOf: TextOf = () => undefined, manyRecords = false): View<AuditEntry> {

@@ -13,6 +13,7 @@ import { nameOf, readChunks } from '../../io/input.ts'
 import { canPrompt, declinedError, prompt } from '../../io/prompt.ts'
 import { consentView, lineView } from '../../views/consent.ts'
 import { addCreateFlags, createFlagOptions, formatOf, toCreateOptions } from './bulk/options.ts'
+import { circumstanceFlags, circumstanceOptions, circumstancesOf } from './circumstances.ts'
 import { acceptance, acceptanceFlags, acceptedOf, preferencesOf } from './fields.ts'
 
 const Options = z.strictObject({
@@ -28,6 +29,7 @@ const Options = z.strictObject({
   ipAddress: nonEmpty.optional(),
   userAgent: z.string().optional(),
   noticeLocale: nonEmpty.optional(),
+  ...circumstanceOptions,
   ...createFlagOptions,
 })
 
@@ -37,10 +39,12 @@ const help = `
 Without --accepted or --refused the record says "not accepted". Without any option, on a terminal, it prompts for the
 subject and the answer.
 
+The flags from --method to --note tell how the answer was given, which its entry of the history then states.
+
 With --file each line is a JSON object with the fields of a new record: site_id, consent_id, subject_id,
-accepted, preferences, policy_version, ip_address, user_agent, notice_locale. A CSV has these columns:
-preferences contains a JSON object, pref.NAME one preference, typed as with --pref; an empty cell is a missing
-field. For a CSV with other columns --map-init writes a map to edit, and --map uses it.
+accepted, preferences, policy_version, ip_address, user_agent, notice_locale, circumstances. A CSV has these
+columns: preferences and circumstances contain a JSON object, pref.NAME one preference, typed as with --pref,
+circumstances.method and the like one circumstance; an empty cell is a missing field. For a CSV with other columns --map-init writes a map to edit, and --map uses it.
 
 A file is validated before anything is sent. Results are printed in the order of the lines. --resume continues
 a job that was stopped or killed: it retries failed lines, and creates no record twice. "--resume last" is the
@@ -66,7 +70,7 @@ export function create(command: Command, ctx: Context): void {
     .option('--ip-address <address>', 'IP address of the subject; stored, but never shown again')
     .option('--user-agent <text>', 'user agent of the subject’s browser')
     .option('--notice-locale <tag>', 'language of the notice that was shown, such as de')
-  addCreateFlags(flags)
+  addCreateFlags(circumstanceFlags(flags))
     .description(help)
     .action(action(ctx, Options, viewOf, run))
 }
@@ -74,6 +78,7 @@ export function create(command: Command, ctx: Context): void {
 const recordFields = [
   ...(Object.keys(acceptance) as (keyof typeof acceptance)[]),
   ...(['site', 'consentId', 'subject', 'policyVersion', 'ipAddress', 'userAgent', 'noticeLocale'] as const),
+  ...(Object.keys(circumstanceOptions) as (keyof typeof circumstanceOptions)[]),
 ]
 
 /**
@@ -146,6 +151,7 @@ async function run(ctx: Context, options: Fields) {
     ip_address: fields.ipAddress,
     user_agent: fields.userAgent,
     notice_locale: fields.noticeLocale,
+    circumstances: circumstancesOf(fields),
   }
   body.site_id = await siteIdOf(ctx, site)
   if (body.accepted === undefined && ctx.io.err.isTerminal)

@@ -7,6 +7,7 @@ import { formatCount, instanceLabel } from '../../cli/messages.ts'
 import { many, type Output, pagesOf } from '../../cli/output.ts'
 import { unseen } from '../../client/pages.ts'
 import type { Context } from '../../context.ts'
+import { describeCircumstances } from '../../contract/circumstances.ts'
 import { consents } from '../../contract/consents.ts'
 import type { FilterFlag } from '../../contract/filters.ts'
 import type { Consent } from '../../contract/index.ts'
@@ -21,10 +22,13 @@ import { jobsFolder } from './bulk/job.ts'
 import type { LineJobOptions } from './bulk/operation.ts'
 import { formatOf, formatOfIds, type LineFormat, type lineFlagOptions } from './bulk/options.ts'
 import { runLineJob } from './bulk/run.ts'
+import { type circumstanceOptions, circumstancesOf } from './circumstances.ts'
 import { type acceptance, acceptedOf, preferencesOf } from './fields.ts'
 import { type FlagValues, filterFlags, findConflict, queryOf } from './filters.ts'
 
-type ManyOptions = z.output<z.ZodObject<typeof acceptance & typeof lineFlagOptions & typeof confirmOptions>> & {
+type ManyOptions = z.output<
+  z.ZodObject<typeof acceptance & typeof circumstanceOptions & typeof lineFlagOptions & typeof confirmOptions>
+> & {
   readonly operands: readonly string[]
   readonly where?: readonly string[] | undefined
   readonly replacePreferences?: true | undefined
@@ -41,6 +45,7 @@ export async function updateMany(ctx: Context, options: ManyOptions): Promise<Ou
     accepted: acceptedOf(options),
     preferences: await preferencesOf(ctx.io, options),
     replace_preferences: options.replacePreferences,
+    circumstances: circumstancesOf(options),
   }
   const hasChange = change.accepted !== undefined || change.preferences !== undefined
   const operation = updates(change)
@@ -191,9 +196,10 @@ function viewOf({ preferences }: CommonChange): View<ConsentRow> {
 }
 
 /** Such as `accepted: no; newsletter: false`. */
-function describeWanted({ accepted, preferences, replace_preferences: replace }: CommonChange): string {
+function describeWanted({ accepted, preferences, replace_preferences: replace, circumstances }: CommonChange): string {
   const parts = accepted === undefined ? [] : [`accepted: ${accepted ? 'yes' : 'no'}`]
   for (const [name, value] of Object.entries(preferences ?? {})) parts.push(`${name}: ${safeJson(value)}`)
   if (replace) parts.push('every other preference removed')
+  for (const [label, text] of describeCircumstances(circumstances)) parts.push(`${label}: ${text}`)
   return visible(parts.join('; '))
 }

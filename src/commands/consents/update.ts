@@ -14,11 +14,13 @@ import { changesOf } from '../../views/changes.ts'
 import { consentView, lineView } from '../../views/consent.ts'
 import { requestView } from '../../views/program.ts'
 import { addLineFlags, lineFlagOptions, rejectLineFlags } from './bulk/options.ts'
+import { circumstanceFlags, circumstanceOptions, circumstancesOf } from './circumstances.ts'
 import { acceptance, acceptanceFlags, acceptedOf, preferencesOf } from './fields.ts'
 import { filterFlags } from './filters.ts'
 
 const Options = z.strictObject({
   ...acceptance,
+  ...circumstanceOptions,
   ...dryRunOption,
   ...confirmOptions,
   ...lineFlagOptions,
@@ -32,6 +34,7 @@ export function update(command: Command, ctx: Context): void {
   const single = acceptanceFlags(command.argument('[id]', 'id of the record; - reads ids or changes, one per line'))
     .option('--replace-preferences', 'remove all preferences that are not given')
     .option('--where <filters>', 'change every record that matches these list filters', collect)
+  circumstanceFlags(single)
   addConfirmFlags(single, 'record')
   addDryRunFlag(
     addLineFlags(single, {
@@ -41,9 +44,12 @@ export function update(command: Command, ctx: Context): void {
     dryRunOfFiles,
   )
     .description(`
-A line of a file is {"id", "accepted", "preferences"}, or a row of CSV with these columns; preferences are merged into
-the existing ones. With a change in flags, lines are ids; a field in a line overrides the flag. A record that already
-has the values is not written ("unchanged"). Jobs, results and exit codes are those of create --file.
+A line of a file is {"id", "accepted", "preferences", "circumstances"}, or a row of CSV with these columns;
+preferences are merged into the existing ones. With a change in flags, lines are ids; a field in a line overrides the
+flag. A record that already has the values is not written ("unchanged"). Jobs, results and exit codes are those of
+create --file.
+
+The flags from --method to --note tell how the answer was given, which its entry of the history then states.
 
 --where selects records: it takes ${flagNames(false)} with a value, and ${flagNames(true)}
 without. You confirm the number of records, or pass --confirm N.
@@ -103,7 +109,8 @@ async function readChange(ctx: Context, id: string, options: Options) {
     throw usageError('nothing to change', 'use --accepted, --refused, --pref or --preferences')
   if (options.replacePreferences && !given) throw usageError('--replace-preferences requires --pref or --preferences')
   const before = given && !options.replacePreferences ? await ctx.api.consents.get({ params: { id } }) : null
-  return { before, body: { accepted, preferences: given && { ...before?.preferences, ...given } } }
+  const preferences = given && { ...before?.preferences, ...given }
+  return { before, body: { accepted, preferences, circumstances: circumstancesOf(options) } }
 }
 
 function differences(before: Consent, after: Consent): string[] {

@@ -74,6 +74,17 @@ it('when a record was imported, shows when each answer was given and recorded', 
   expect((await cli.run(['history', '7'], { ...screen, columns: 110 })).stdout).not.toContain('GIVEN_AT')
 })
 
+it('when circumstances were told, shows them in words, and with --json by field', async () => {
+  const circumstances = { method: 'paper', form: 'F-12', given_by: 'guardian', relation: 'mother', note: 'a\u001b[31m' }
+  const data = [{ ...entry({ id: uuid(33) }), circumstances }, entry({ id: uuid(34), accepted: false })]
+  cli.instance.use(http.get(path, () => HttpResponse.json({ data })))
+  const { stdout } = await cli.run(['history', '7', '--color', 'never'], { ...screen, columns: 200 })
+  expect(stdout).toContain('method paper, form F-12, given by guardian, relation mother, note a')
+  expect(stdout).not.toContain('\u001b[31m')
+  const [first, second] = JSON.parse((await cli.run(['history', '7', '--json'])).stdout)
+  expect([first.circumstances, Object.hasOwn(second, 'circumstances')]).toEqual([circumstances, false])
+})
+
 it('on a terminal, shows the preferences of a purged record as purged', async () => {
   const data = ['created', 'deleted', 'purged'].map((action, index) => entry({ id: uuid(40 + index), action }))
   cli.instance.use(http.get(path, () => HttpResponse.json({ data })))

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import * as z from 'zod'
 import { isId } from '../../../cli/action.ts'
 import type { Context } from '../../../context.ts'
+import type { Circumstances } from '../../../contract/circumstances.ts'
 import { type AuditEntry, type Consent, ConsentChange, consents } from '../../../contract/consents.ts'
 import { text } from '../../../contract/values.ts'
 import { CliError, exit } from '../../../errors/errors.ts'
@@ -23,6 +24,7 @@ export interface CommonChange {
   readonly accepted: boolean | undefined
   readonly preferences: Readonly<Record<string, unknown>> | undefined
   readonly replace_preferences?: boolean | undefined
+  readonly circumstances?: Circumstances | undefined
 }
 
 /** `update`: reads each record and writes it only if it differs. */
@@ -45,9 +47,9 @@ export function updates(change: CommonChange): Operation {
 
 async function update(ctx: Context, { entry, sentAt }: Item): Promise<Answer> {
   const { api } = ctx
-  const { id, accepted, preferences, replace_preferences: replace } = entry.draft as Change
+  const { id, accepted, preferences, replace_preferences: replace, circumstances } = entry.draft as Change
   const before = await api.consents.get({ params: { id } })
-  const body = changeOf(before, { accepted, preferences, replace_preferences: replace })
+  const body = changeOf(before, { accepted, preferences, replace_preferences: replace, circumstances })
   const isChanged = sentAt !== null && (await entriesSince(ctx, id, sentAt)).length > 0
   if (body === null) return { id, how: isChanged ? 'unanswered' : 'unchanged' }
   if (isChanged) throw changedMeanwhile()
@@ -57,10 +59,11 @@ async function update(ctx: Context, { entry, sentAt }: Item): Promise<Answer> {
 
 /** Null if the record already has the values. */
 export function changeOf(record: Consent, change: Partial<CommonChange>): ConsentChange | null {
-  const { accepted, preferences, replace_preferences: replace } = change
+  const { accepted, preferences, replace_preferences: replace, circumstances } = change
   const body = {
     accepted,
     preferences: preferences && (replace ? preferences : { ...record.preferences, ...preferences }),
+    ...(circumstances && { circumstances }),
   }
   return isWanted(record, body) ? null : body
 }

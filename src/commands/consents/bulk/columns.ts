@@ -4,7 +4,15 @@ import { dataError, usageError } from '../../../errors/errors.ts'
 import { type Delimiter, findColumn, fold, missingColumn, type Table, tableOpener } from '../../../io/csv.ts'
 import type { Line } from '../../../io/input.ts'
 import { readObject, typed } from '../fields.ts'
-import { type ColumnMap, commonWords, fieldNames, namedWords, preferenceName, type WordReader } from './map.ts'
+import {
+  type ColumnMap,
+  circumstanceName,
+  commonWords,
+  fieldNames,
+  namedWords,
+  preferenceName,
+  type WordReader,
+} from './map.ts'
 
 interface Place {
   readonly index: number
@@ -140,6 +148,7 @@ function withPreferences(fields: Fields, preferences: Fields): Fields {
 export function fieldOf(column: string, fields: readonly string[]): string | undefined {
   const name = fold(column).replace(/\s+/g, '_')
   if (fields.includes(name)) return name
+  if (circumstanceName(name) !== undefined && fields.includes('circumstances')) return name
   const preference = preferenceName(column)
   return preference !== undefined && fields.includes('preferences') ? `pref.${preference}` : undefined
 }
@@ -190,6 +199,12 @@ function toSetter(field: string, named: WordReader, keep: (word: string) => unkn
       preferences[preference] = value
     }
   }
+  const circumstance = circumstanceName(field)
+  if (circumstance !== undefined) {
+    return (cell, _where, fields) => {
+      fields['circumstances'] = { ...(fields['circumstances'] as object | undefined), [circumstance]: cell }
+    }
+  }
   if (field === 'accepted') {
     return (cell, where, fields) => {
       const value = decided(named, cell, where) ?? commonWords(cell)
@@ -219,4 +234,5 @@ const converters: Readonly<Record<string, (cell: string, where: string) => unkno
     return Number(cell)
   },
   preferences: (cell, where) => readObject(cell, where),
+  circumstances: (cell, where) => readObject(cell, where),
 }

@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises'
 import * as z from 'zod'
+import { circumstanceNames } from '../../../contract/circumstances.ts'
 import { usageError } from '../../../errors/errors.ts'
 import { fold } from '../../../io/csv.ts'
 import { readText } from '../../../io/input.ts'
@@ -52,7 +53,11 @@ export async function readMap(io: Io, flags: MapFlags, fields: readonly string[]
 }
 
 export function isField(name: string, fields: readonly string[]): boolean {
-  return fields.includes(name) || (fields.includes('preferences') && preferenceName(name) !== undefined)
+  return (
+    fields.includes(name) ||
+    (fields.includes('preferences') && preferenceName(name) !== undefined) ||
+    (fields.includes('circumstances') && circumstanceName(name) !== undefined)
+  )
 }
 
 export function fieldNames(fields: readonly string[]): string {
@@ -62,6 +67,12 @@ export function fieldNames(fields: readonly string[]): string {
 export function preferenceName(name: string): string | undefined {
   const preference = /^pref(?:erences)?\.(.+)$/is.exec(name.trim())?.[1]
   return preference === '__proto__' ? undefined : preference
+}
+
+/** Such as `method` of `circumstances.method`. */
+export function circumstanceName(field: string): string | undefined {
+  const [prefix, name = ''] = field.split('.', 2)
+  return prefix === 'circumstances' && (circumstanceNames as readonly string[]).includes(name) ? name : undefined
 }
 
 async function readFields(io: Io, map: string, fields: readonly string[]): Promise<ColumnMap> {

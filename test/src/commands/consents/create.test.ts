@@ -38,6 +38,9 @@ describe('create: request', () => {
       ['--ip-address', '203.0.113.7'],
       ['--user-agent', 'Mozilla/5.0 (X11)'],
       ['--notice-locale', 'de'],
+      ['--method', 'paper', '--channel', 'shop 3', '--form', 'F-12', '--form-sha256', 'f2'.repeat(32)],
+      ['--given-by', 'guardian', '--relation', 'mother', '--confirmed-at', '2026-01-31 09:30Z'],
+      ['--reference', 'K-77', '--note', 'signed'],
     ].flat()
     expect(await bodyOf(flags)).toEqual({
       site_id: site,
@@ -49,6 +52,10 @@ describe('create: request', () => {
       ip_address: '203.0.113.7',
       user_agent: 'Mozilla/5.0 (X11)',
       notice_locale: 'de',
+      circumstances: {
+        ...{ method: 'paper', channel: 'shop 3', form: 'F-12', form_sha256: 'f2'.repeat(32), given_by: 'guardian' },
+        ...{ relation: 'mother', confirmed_at: '2026-01-31T09:30:00.000Z', reference: 'K-77', note: 'signed' },
+      },
     })
     const [request] = cli.instance.requests
     expect(request).toMatchObject({ method: 'POST', url: '/api/v1/consents' })

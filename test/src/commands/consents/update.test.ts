@@ -29,6 +29,27 @@ describe('acceptance', () => {
   })
 })
 
+describe('update › circumstances', () => {
+  it('are sent with the answer', async () => {
+    accepting()
+    await update('--refused', '--method', 'phone', '--note', 'called back')
+    expect(cli.sent()[0]?.body).toEqual({ accepted: false, circumstances: { method: 'phone', note: 'called back' } })
+  })
+
+  it.each([
+    [['--relation', 'mother'], '--relation needs given_by guardian or agent'],
+    [['--form-sha256', 'f2'.repeat(32)], '--form-sha256 needs form'],
+    [['--method', 'fax'], '--method must be web, app, phone, paper, verbal or import'],
+    [['--confirmed-at', 'soon'], 'invalid time "soon"'],
+  ])('%j exits with 2, and nothing is sent', async (flags, message) => {
+    expectUnsent(cli, await update('--refused', ...flags), message)
+  })
+
+  it('without an answer are nothing to change', async () => {
+    expectUnsent(cli, await update('--method', 'phone'), 'nothing to change')
+  })
+})
+
 describe('update › preferences', () => {
   it('are merged into the stored ones, and the difference is shown', async () => {
     accepting()

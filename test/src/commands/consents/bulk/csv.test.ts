@@ -38,6 +38,17 @@ describe('create --file in CSV', () => {
     ])
   })
 
+  it('reads circumstances from an object and from columns of their own, also by a map', async () => {
+    const header = 'circumstances,circumstances.method,Circumstances.Reference'
+    const { code, bodies } = await feed(`${header}\n"{""note"":""n""}",paper,7\n`)
+    expect(code).toBe(0)
+    expect(bodies).toEqual([{ site_id: site, circumstances: { note: 'n', method: 'paper', reference: '7' } }])
+    const mapped = await feed('How,Who\nphone,a\n', '--map', 'circumstances.method=How,subject_id=Who')
+    expect(mapped.bodies.at(-1)).toEqual({ site_id: site, subject_id: 'a', circumstances: { method: 'phone' } })
+    const refused = await feed('circumstances.method\nfax\n')
+    expect([refused.code, refused.stderr]).toEqual([8, expect.stringContaining('circumstances.method')])
+  })
+
   it.each([
     ['true', true],
     ['3', 3],
