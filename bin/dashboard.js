@@ -55,8 +55,9 @@ function toFact(value) {
   if (Array.isArray(value)) return value.every(each => typeof each === 'string') ? value : undefined
   if (typeof value !== 'object' || value === null || '_zod' in value) return undefined
   if ('method' in value && 'path' in value) {
-    const { method, path, access, media } = value
-    return { method, path, ...(access === 'anyone' && { access }), ...(media && { media }) } // the page tests for 'anyone' only
+    const { method, path, access, roles, media } = value
+    // The page tests for 'anyone' only.
+    return { method, path, ...(access === 'anyone' && { access }), ...(roles && { roles }), ...(media && { media }) }
   }
   const entries = Object.entries(value).map(([key, each]) => [key, toFact(each)])
   return entries.every(([, each]) => each !== undefined) ? Object.fromEntries(entries) : undefined

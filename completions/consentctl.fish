@@ -329,6 +329,7 @@ set -g __consentctl_table \
     'keys list|--password-stdin||read the password from standard input instead of prompting' \
     'keys create|--name|none|name of the key' \
     'keys create|--scope|none|scopes of the key: read, write, erase, notices, import (read,write,erase)' \
+    'keys create|--site|@sites|only records of this site, by its name or id; repeatable (every site)' \
     'keys create|--expires|none|expiry: 90d from now, 2027-01-31 (end of day, UTC) or RFC 3339 (never)' \
     'keys create|--dry-run||print the method, URL and body of each request instead of sending it' \
     'keys create|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)' \
@@ -416,12 +417,12 @@ set -g __consentctl_table \
     'admin signing-key restart|-y||skip the confirmation prompt' \
     'admin signing-key restart|--database-url|none|a PostgreSQL server (DATABASE_URL)' \
     'admin signing-key restart|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)' \
-    'admin user|add|=admin user add|Add an owner or a reader to an account' \
+    'admin user|add|=admin user add|Add a user with a role to an account' \
     'admin user|list|=admin user list|List users with their roles' \
     'admin user|remove|=admin user remove|Remove a user from an account' \
     'admin user|password|=admin user password|Reset a user’s password' \
     'admin user add|--email|none|e-mail address that the user signs in with' \
-    'admin user add|--role|:owner reader|an owner may do everything, a reader only read' \
+    'admin user add|--role|:owner operator publisher reader|what the user may do (see below)' \
     'admin user add|--account|none|id of the account, or a user’s e-mail; required if there are several' \
     'admin user add|--password-stdin||read the password from standard input instead of generating one' \
     'admin user add|--database-url|none|a PostgreSQL server (DATABASE_URL)' \

@@ -164,7 +164,7 @@ export const tree: Group = commands({
       ],
     }),
     user: group('Manage users', {
-      add: ['Add an owner or a reader to an account', () => import('./commands/admin/users.ts')],
+      add: ['Add a user with a role to an account', () => import('./commands/admin/users.ts')],
       list: ['List users with their roles', () => import('./commands/admin/users.ts')],
       remove: ['Remove a user from an account', () => import('./commands/admin/users.ts')],
       password: ['Reset a user’s password', () => import('./commands/admin/user-password.ts')],

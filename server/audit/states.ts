@@ -37,7 +37,7 @@ export const tokensState = staticFragment(
 
 /** Row `k` of api_keys, without the day of its last use. */
 export const keyState = staticFragment(
-  sql => sql`jsonb_build_object('id', k.id, 'name', k.name, 'hint', k.hint, 'scopes', k.scopes, 'created_by', k.created_by,
+  sql => sql`jsonb_build_object('id', k.id, 'name', k.name, 'hint', k.hint, 'scopes', k.scopes, 'site_ids', k.site_ids, 'created_by', k.created_by,
     'key_sha256', encode(k.key_hash, 'hex'), 'created_at', ${instant(sql, sql`k.created_at`)},
     'expires_at', ${instant(sql, sql`k.expires_at`)}, 'revoked_at', ${instant(sql, sql`k.revoked_at`)})`,
 )

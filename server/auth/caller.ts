@@ -3,6 +3,7 @@ import type { Sql } from 'postgres'
 import type { Role, Scope } from '../../src/contract/index.ts'
 import type { Admission } from '../admission.ts'
 import type { Cache } from '../cache.ts'
+import type { Reach } from '../db/reach.ts'
 import { Failure } from '../failure.ts'
 import type { NodeState } from '../health/monitor.ts'
 import { countHeader } from '../net/request.ts'
@@ -10,8 +11,7 @@ import { accountOfApiKey, hashOf } from './credential.ts'
 import { findKey, findSessionUser, type KeyRow, recordKeyUse } from './queries.ts'
 import { readSession, sessionToken } from './session.ts'
 
-export interface Caller {
-  readonly accountId: string
+export interface Caller extends Reach {
   readonly kind: 'api_key' | 'user' | 'site_token'
   readonly id: string
   readonly role?: Role
@@ -76,13 +76,13 @@ function parseBearer(authorization: string): { text: string; hash: Buffer } | nu
 function toCaller({ sql, state }: AuthDeps, row: KeyRow | undefined): KeyCaller | null {
   const now = state.now()
   if (!row || (row.expires_at && row.expires_at <= now)) return null
-  const { account_id: accountId, id, scopes } = row
+  const { account_id: accountId, id, scopes, site_ids: siteIds } = row
   const day = now.toISOString().slice(0, 10)
   if (row.last_used_on !== day) {
     row.last_used_on = day
     recordKeyUse(sql, { accountId, id, day }).catch(() => {})
   }
-  return { accountId, kind: 'api_key', id, scopes }
+  return { accountId, siteIds, kind: 'api_key', id, scopes }
 }
 
 async function findUser({ sql, sessionSecret, state }: AuthDeps, token: string | null): Promise<Caller | null> {
@@ -91,7 +91,7 @@ async function findUser({ sql, sessionSecret, state }: AuthDeps, token: string |
   const { accountId, userId, version, expiresAt } = claims
   const user = await findSessionUser(sql, { accountId, userId })
   if (user?.session_version !== version) return null
-  return { accountId, kind: 'user', id: userId, role: user.role, sessionExpiresAt: expiresAt }
+  return { accountId, siteIds: null, kind: 'user', id: userId, role: user.role, sessionExpiresAt: expiresAt }
 }
 
 export function unauthorized(message = 'A valid API key or session is required.'): Failure {

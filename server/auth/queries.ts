@@ -5,6 +5,8 @@ export interface KeyRow {
   account_id: string
   id: string
   scopes: Scope[]
+  /** Null for every site. */
+  site_ids: string[] | null
   expires_at: Date | null
   /** In UTC, `2026-11-20`. */
   last_used_on: string | null
@@ -16,7 +18,7 @@ export async function findKey(
   { accountId, keyHash }: { readonly accountId: string; readonly keyHash: Buffer },
 ): Promise<KeyRow | undefined> {
   const [row] = await sql<KeyRow[]>`
-    select account_id, id, scopes, expires_at, last_used_on from api_keys
+    select account_id, id, scopes, site_ids, expires_at, last_used_on from api_keys
     where account_id = ${accountId} and key_hash = ${keyHash} and revoked_at is null`
   return row
 }

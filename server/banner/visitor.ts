@@ -47,7 +47,7 @@ export async function findTokenHolder(
     })
   }
   const { accountId, siteId } = ids
-  return { accountId, kind: 'site_token', id: siteId }
+  return { accountId, siteIds: null, kind: 'site_token', id: siteId }
 }
 
 /** A CORS preflight (Fetch standard) carries no token. */

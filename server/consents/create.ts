@@ -3,6 +3,7 @@ import { BatchRow, type ConsentDraft } from '../../src/contract/index.ts'
 import { toNearForm } from '../../src/contract/near-form.ts'
 import { type Actor, type Facts, hashRecord, linkOf, newSalt } from '../../src/evidence/chain.ts'
 import type { Caller } from '../auth/caller.ts'
+import { type Reach, reaches } from '../db/reach.ts'
 import { type Failure, noSiteInUse, unavailable } from '../failure.ts'
 import { newId, readInstant } from '../ids.ts'
 import { nowhere, type Place } from '../net/geo.ts'
@@ -87,7 +88,7 @@ export async function createMany(
   drafts: Drafts,
   view: View = 'whole',
 ): Promise<Results> {
-  const results: Results = new Map()
+  const results = rejectUnreached(caller, drafts)
   const batch: CreateBatch = { deps, caller, drafts, results, view }
   let isWritten = false
   try {
@@ -105,6 +106,11 @@ export async function createMany(
     for (const index of openDrafts(batch).keys()) results.set(index, error as Error)
   }
   return results
+}
+
+function rejectUnreached(reach: Reach, drafts: Drafts): Results {
+  const unreached = [...drafts].filter(([, { draft }]) => !reaches(reach, draft.site_id))
+  return new Map(unreached.map(([index]) => [index, noSiteInUse()]))
 }
 
 function openDrafts({ drafts, results }: CreateBatch): Drafts {

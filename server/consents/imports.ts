@@ -3,6 +3,7 @@ import { sha256 } from '../../src/evidence/bytes.ts'
 import { canonical } from '../../src/evidence/canonical.ts'
 import { type Actor, hashRecord, linkOf, newSalt } from '../../src/evidence/chain.ts'
 import type { Caller } from '../auth/caller.ts'
+import { reaches } from '../db/reach.ts'
 import { Failure, noSiteInUse } from '../failure.ts'
 import { newId, readInstant } from '../ids.ts'
 import { findPlace, forEachYielding, toIdentity } from './create.ts'
@@ -42,8 +43,9 @@ export async function importRows(
   const drafts = new Map<number, ImportDraft>()
   await forEachYielding(rows.entries(), ([index, row]) => {
     const { data, error } = ImportRow.safeParse(row)
-    if (data) drafts.set(index, toDraft(deps.originSecret, caller.accountId, data))
-    else results[index] = error
+    if (!data) results[index] = error
+    else if (reaches(caller, data.site_id)) drafts.set(index, toDraft(deps.originSecret, caller.accountId, data))
+    else results[index] = noSiteInUse()
   })
   for (const [index, json] of await insertNew(deps, caller, drafts, run)) results[index] = { json, isReplayed: false }
   await replayKnown(deps, caller, { drafts, results, ...run })

@@ -3,6 +3,7 @@ import type { ConsentQuery, CountQuery, FilterName } from '../../src/contract/in
 import { endOfConsent } from '../../src/contract/validity.ts'
 import type { Caller } from '../auth/caller.ts'
 import { type CursorScope, decodeCursor, decodeTimedCursor, encodeCursor, encodeTimedCursor } from '../cursor.ts'
+import type { Reach } from '../db/reach.ts'
 import { type Replicas, replicaMinAgeMs } from '../db/replicas.ts'
 import { Failure } from '../failure.ts'
 import { firstIdAt } from '../ids.ts'
@@ -34,7 +35,7 @@ export async function getPage(
     filters: { ...query, include_deleted: query.include_deleted || undefined },
   }
   const filters = { ...query, before: cursor === undefined ? undefined : decodeCursor(scope, cursor) }
-  const read = (from: Sql) => findPage(from, accountId, filters, limit)
+  const read = (from: Sql) => findPage(from, caller, filters, limit)
   const [page] = await (replicas && isSettled(filters) ? replicas.read(sql, read) : read(sql))
   const next = page?.has_more && page.last ? encodeCursor(scope, page.last) : null
   return { text: toText(page?.records ?? '', limit, next), next }
@@ -53,14 +54,15 @@ function toPeriod({ site_id, expiry = '', ...others }: CountQuery): ExpiryFilter
 /** Lists the soonest expiry first. @throws Failure `invalid_request` for other filters */
 async function getExpiryPage(
   { sql, cursorSecret }: Pick<ListDeps, 'sql' | 'cursorSecret'>,
-  { accountId }: Caller,
+  caller: Caller,
   { cursor, limit = defaultLimit, ...query }: ConsentQuery,
 ): Promise<ListedPage> {
+  const { accountId } = caller
   const period = toPeriod(query)
   const { site_id, expiry } = query
   const scope: CursorScope = { secret: cursorSecret, accountId, filters: { site_id, expiry } }
   const filters = { ...period, after: cursor === undefined ? undefined : decodeTimedCursor(scope, cursor) }
-  const [page] = await findExpiring(sql, accountId, filters, limit)
+  const [page] = await findExpiring(sql, caller, filters, limit)
   const { last, last_at } = page ?? {}
   const next = page?.has_more && last && last_at ? encodeTimedCursor(scope, { at: last_at, id: last }) : null
   return { text: toText(page?.records ?? '', limit, next), next }
@@ -70,9 +72,9 @@ function toText(records: string, limit: number, next: string | null): string {
   return `{"data":[${records}],"limit":${limit},"next_cursor":${JSON.stringify(next)}}`
 }
 
-export async function countList(sql: Sql, accountId: string, query: CountQuery): Promise<number> {
-  if (query.expiry !== undefined) return await countExpiring(sql, accountId, toPeriod(query))
-  return await countConsents(sql, accountId, query)
+export async function countList(sql: Sql, reach: Reach, query: CountQuery): Promise<number> {
+  if (query.expiry !== undefined) return await countExpiring(sql, reach, toPeriod(query))
+  return await countConsents(sql, reach, query)
 }
 
 export async function* pagesAfter(

@@ -1,6 +1,7 @@
 import type { Fragment, JSONValue, Sql } from 'postgres'
 import type { Actor, State } from '../../src/evidence/chain.ts'
 import { empty, instant, staticFragment, toArrayLiteral } from '../db/fragments.ts'
+import { andReached, type Reach } from '../db/reach.ts'
 import { andFilters } from './filters.ts'
 import type {
   ActionEntry,
@@ -128,14 +129,14 @@ export async function findPolicyVersions(
 /** Returns records in any order. The subselect hides the array's length; otherwise each call would be planned anew. */
 export function findConsentsJson(
   sql: Sql,
-  accountId: string,
+  reach: Reach,
   ids: readonly string[],
   includeDeleted: boolean,
 ): Promise<(ConsentJson & { id: string })[]> {
   return sql<(ConsentJson & { id: string })[]>`
     select id, ${consentJson(sql)} from consents
-    where account_id = ${accountId} and id = any ((select ${toArrayLiteral(ids)}::uuid[])::uuid[])
-      ${includeDeleted ? empty(sql) : andLive(sql)}`
+    where account_id = ${reach.accountId} and id = any ((select ${toArrayLiteral(ids)}::uuid[])::uuid[])
+      ${andReached(sql, reach)} ${includeDeleted ? empty(sql) : andLive(sql)}`
 }
 
 export interface LiveState extends StateRow, ConsentJson {
@@ -148,9 +149,10 @@ export const liveState = staticFragment(
     ${consentJson(sql)}`,
 )
 
-export async function findConsent(sql: Sql, accountId: string, id: string): Promise<LiveState | undefined> {
+export async function findConsent(sql: Sql, reach: Reach, id: string): Promise<LiveState | undefined> {
   const [row] = await sql<LiveState[]>`
-    select ${liveState(sql)} from consents where account_id = ${accountId} and id = ${id} ${andLive(sql)}`
+    select ${liveState(sql)} from consents
+    where account_id = ${reach.accountId} and id = ${id} ${andReached(sql, reach)} ${andLive(sql)}`
   return row
 }
 
@@ -168,12 +170,13 @@ function isLastEntry(sql: Sql, accountId: string, condition: Fragment): Fragment
     where h.account_id = ${accountId} and h.consent_id = consents.id and h.version = consents.version and ${condition})`
 }
 
-export async function findDeletedState(sql: Sql, accountId: string, id: string): Promise<DeletedState | undefined> {
+export async function findDeletedState(sql: Sql, reach: Reach, id: string): Promise<DeletedState | undefined> {
+  const { accountId } = reach
   const [row] = await sql<DeletedState[]>`
     select id, version, chain_head, updated_at, accepted, preferences, policy_version, consents.deleted_at,
       ${isLastEntry(sql, accountId, sql`h.erased`)} as is_erased,
       ${isLastEntry(sql, accountId, sql`h.action = 'purged'`)} as is_purged, ${consentJson(sql)}
-    from consents where account_id = ${accountId} and id = ${id}`
+    from consents where account_id = ${accountId} and id = ${id} ${andReached(sql, reach)}`
   return row
 }
 
@@ -242,8 +245,8 @@ export function deleteRecords(
 }
 
 /** One row, because parsing fifty takes as long as the search. `limit` is at most 100. */
-export function findPage(sql: Sql, accountId: string, filters: ListFilters, limit: number): Promise<PageJson[]> {
-  const runs = listRuns(sql, accountId, filters)
+export function findPage(sql: Sql, reach: Reach, filters: ListFilters, limit: number): Promise<PageJson[]> {
+  const runs = listRuns(sql, reach, filters)
   return sql<PageJson[]>`
     select coalesce(string_agg(json, ',' order by n) filter (where n <= ${limit}), '') as records,
       max(id::text) filter (where n = ${limit}) as last, count(*) > ${limit} as has_more
@@ -257,15 +260,21 @@ export function findPage(sql: Sql, accountId: string, filters: ListFilters, limi
  * Selects the newest records of a list. Most indexes separate live from deleted and accepted from other records: each
  * combination is one run in index order, and the runs are merged. Without its own order and limit, a run is read and
  * sorted whole. The limit is a literal: for a parameter the planner assumes a tenth of the table. A run selects only
- * the page's columns: with more, each record is built twice.
+ * the page's columns: with more, each record is built twice. Of several reachable sites each has runs of its own.
  */
-function listRuns(sql: Sql, accountId: string, filters: ListFilters): Fragment {
+function listRuns(sql: Sql, { accountId, siteIds }: Reach, filters: ListFilters): Fragment {
   const { accepted, include_deleted: includeDeleted = false, before, ...others } = filters
   const narrowed = sql`${andFilters(sql, others)} ${before === undefined ? empty(sql) : sql`and id < ${before}`}`
-  const run = (state: Fragment, answer: Fragment) => sql`(
+  const sites = siteIds && toArrayLiteral(siteIds)
+  const runOf = (state: Fragment, answer: Fragment, site = empty(sql)) => sql`
     select ${plainColumns(sql)}, created_at, updated_at, deleted_at, ${rareColumns(sql)}
-    from consents where account_id = ${accountId} ${narrowed} ${state} ${answer}
-    order by id desc limit 101)`
+    from consents where account_id = ${accountId} ${narrowed} ${state} ${answer} ${site}
+    order by id desc limit 101`
+  const run = (state: Fragment, answer: Fragment) =>
+    sites === null
+      ? sql`(${runOf(state, answer)})`
+      : sql`(select r.* from unnest(${sites}::uuid[]) as reached (site)
+          cross join lateral (${runOf(state, answer, sql`and site_id = reached.site`)}) r order by id desc limit 101)`
   const answers =
     accepted === undefined
       ? [andAccepted(sql), andNotAccepted(sql)]
@@ -283,12 +292,7 @@ function listRuns(sql: Sql, accountId: string, filters: ListFilters): Fragment {
 }
 
 /** Returns one row, soonest first; excludes `from`, includes `to`. */
-export function findExpiring(
-  sql: Sql,
-  accountId: string,
-  filters: ExpiryFilters,
-  limit: number,
-): Promise<ExpiryPageJson[]> {
+export function findExpiring(sql: Sql, reach: Reach, filters: ExpiryFilters, limit: number): Promise<ExpiryPageJson[]> {
   const { after } = filters
   return sql<ExpiryPageJson[]>`
     select coalesce(string_agg(json, ',' order by n) filter (where n <= ${limit}), '') as records,
@@ -300,7 +304,7 @@ export function findExpiring(
           || ${instant(sql, sql`expires_at`)} || '"}' as json
       from (
         select ${plainColumns(sql)}, created_at, updated_at, deleted_at, ${rareColumns(sql)}, expires_at from consents
-        where account_id = ${accountId} ${andExpiring(sql, filters)}
+        where account_id = ${reach.accountId} ${andReached(sql, reach)} ${andExpiring(sql, filters)}
           ${after ? sql`and (expires_at, id) > (${after.at}::timestamptz, ${after.id}::uuid)` : empty(sql)}
         order by expires_at, id limit 101
       ) as c order by expires_at, id limit ${limit + 1}
@@ -313,27 +317,30 @@ function andExpiring(sql: Sql, { siteId, from, to }: ExpiryFilters): Fragment {
     ${siteId === undefined ? empty(sql) : sql`and site_id = ${siteId}`}`
 }
 
-export async function countExpiring(sql: Sql, accountId: string, filters: ExpiryFilters): Promise<number> {
-  const [row] = await sql<{ count: number }[]>`
-    select count(*)::float8 as count from consents where account_id = ${accountId} ${andExpiring(sql, filters)}`
-  return row?.count ?? 0
-}
-
-export async function countConsents(sql: Sql, accountId: string, filters: ListFilters): Promise<number> {
+export async function countExpiring(sql: Sql, reach: Reach, filters: ExpiryFilters): Promise<number> {
   const [row] = await sql<{ count: number }[]>`
     select count(*)::float8 as count from consents
-    where account_id = ${accountId} ${andFilters(sql, filters)} ${filters.include_deleted ? empty(sql) : andLive(sql)}`
+    where account_id = ${reach.accountId} ${andReached(sql, reach)} ${andExpiring(sql, filters)}`
   return row?.count ?? 0
 }
 
-export function findHistory(sql: Sql, accountId: string, id: string): Promise<EntryRow[]> {
+export async function countConsents(sql: Sql, reach: Reach, filters: ListFilters): Promise<number> {
+  const [row] = await sql<{ count: number }[]>`
+    select count(*)::float8 as count from consents
+    where account_id = ${reach.accountId} ${andReached(sql, reach)} ${andFilters(sql, filters)}
+      ${filters.include_deleted ? empty(sql) : andLive(sql)}`
+  return row?.count ?? 0
+}
+
+export function findHistory(sql: Sql, reach: Reach, id: string): Promise<EntryRow[]> {
   return sql<EntryRow[]>`
     select h.consent_id, h.version, h.action, h.accepted, h.preferences, h.policy_version, h.changed_by, h.actor_id,
       h.created_at, h.salt, h.payload_hash, h.hash, h.given_at, h.file_sha256, h.gpc, h.circumstances, h.erased,
       case when case when bool_or(h.action = 'purged') over () then h.action = 'purged' else h.version = 1 end
         then c.record_hash end as record_hash
     from consent_history h join consents c on c.account_id = h.account_id and c.id = h.consent_id
-    where h.account_id = ${accountId} and h.consent_id = ${id} order by h.version`
+    where h.account_id = ${reach.accountId} and h.consent_id = ${id} ${andReached(sql, reach, sql`c.site_id`)}
+    order by h.version`
 }
 
 export interface ActorName {
@@ -363,7 +370,7 @@ export async function findUnshown(
 }
 
 /** One statement, so that no change comes in between. */
-export function findEvents(sql: Sql, accountId: string, id: string, limit: number): Promise<EventRow[]> {
+export function findEvents(sql: Sql, reach: Reach, id: string, limit: number): Promise<EventRow[]> {
   return sql<EventRow[]>`
     select c.site_id, c.consent_id, c.subject_id, c.country, c.region, c.user_agent, c.ip_network,
       c.notice_locale, c.notice_entry, c.origin_system, c.origin_id, c.origin_evidence, c.version as record_version,
@@ -371,7 +378,7 @@ export function findEvents(sql: Sql, accountId: string, id: string, limit: numbe
       h.created_at, h.salt, h.payload_hash, h.hash, h.given_at, h.file_sha256, h.gpc, h.circumstances, h.erased
     from consents c
     join consent_history h on h.account_id = c.account_id and h.consent_id = c.id
-    where c.account_id = ${accountId} and c.id = ${id} and c.deleted_at is null
+    where c.account_id = ${reach.accountId} and c.id = ${id} ${andReached(sql, reach, sql`c.site_id`)} and c.deleted_at is null
     order by h.version limit ${limit}`
 }
 

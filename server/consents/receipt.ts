@@ -13,6 +13,7 @@ import { describeBackdating } from '../../src/evidence/dates.ts'
 import { type Finding, verifyHistory } from '../../src/evidence/history.ts'
 import { consentOf, datePurposes } from '../../src/evidence/state.ts'
 import type { Caller } from '../auth/caller.ts'
+import type { Reach } from '../db/reach.ts'
 import { findBackdated, findPlaces } from '../evidence/backdating.ts'
 import { proveRecord } from '../evidence/proofs.ts'
 import type { Signer } from '../evidence/signer.ts'
@@ -38,7 +39,7 @@ export async function issueReceipt(
   caller: Caller,
   id: string,
 ): Promise<string> {
-  const rows = await findEvents(sql, caller.accountId, id, maxEvents + 1)
+  const rows = await findEvents(sql, caller, id, maxEvents + 1)
   const last = rows.at(-1)
   if (!last) throw noConsent()
   if (rows.length > maxEvents) throw new Failure('conflict', tooManyEvents)
@@ -68,7 +69,7 @@ export async function issueReceipt(
     region: last.region,
     consent_status: statusOf(consent.state, dates),
     purposes: consent.purposes,
-    newer_answer: await findNewerAnswer(sql, caller.accountId, { ...last, record_id: id }, dates.issued_at),
+    newer_answer: await findNewerAnswer(sql, caller, { ...last, record_id: id }, dates.issued_at),
     preferences: last.preferences,
     events: rows.map((row, index) => ({
       event_id: entryId(row.hash),
@@ -100,14 +101,15 @@ function describeConsent(rows: readonly EventRow[], notice: PrivacyNotice) {
 /** Null if the record has the newest answer of its subject on its site, or no subject. */
 async function findNewerAnswer(
   sql: Sql,
-  accountId: string,
+  reach: Reach,
   { subject_id, site_id, record_id }: Pick<EventRow, 'subject_id' | 'site_id'> & { readonly record_id: string },
   issued_at: string,
 ): Promise<ConsentReceipt['newer_answer']> {
+  const { accountId } = reach
   if (subject_id === null) return null
   const id = await findNewestAnswer(sql, accountId, subject_id, site_id)
   if (id === undefined || id === record_id) return null
-  const rows = await findEvents(sql, accountId, id, maxEvents + 1)
+  const rows = await findEvents(sql, reach, id, maxEvents + 1)
   const last = rows.at(-1)
   if (!last) throw new Failure('conflict', `The record ${id} of the same person was deleted meanwhile. Try again.`)
   const answered_at = latestAnswer(rows)

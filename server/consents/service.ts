@@ -5,6 +5,7 @@ import { sameJson } from '../../src/evidence/canonical.ts'
 import { type Actor, type Event, entryId, linkOf, newSalt, readFacts } from '../../src/evidence/chain.ts'
 import type { Caller } from '../auth/caller.ts'
 import { databaseTimeoutMs } from '../db/errors.ts'
+import { type Reach, reachKey } from '../db/reach.ts'
 import { Failure, unavailable } from '../failure.ts'
 import { findExpiry, findValidity } from '../notices/published.ts'
 import type { ConsentDeps } from './deps.ts'
@@ -18,12 +19,12 @@ const maxBackoffMs = 10
 /** @throws Failure `not_found` for a deleted, foreign or unknown record */
 export async function getConsent(
   { sql, reads }: Pick<ConsentDeps, 'sql' | 'reads'>,
-  { accountId }: Caller,
+  reach: Reach,
   id: string,
   includeDeleted: boolean,
 ): Promise<string> {
-  const row = await reads.run(`${accountId} ${includeDeleted}`, id, async ids => {
-    const rows = await queries.findConsentsJson(sql, accountId, ids, includeDeleted)
+  const row = await reads.run(`${reachKey(reach)} ${includeDeleted}`, id, async ids => {
+    const rows = await queries.findConsentsJson(sql, reach, ids, includeDeleted)
     const found = new Map(rows.map(one => [one.id, one]))
     return ids.map(one => found.get(one))
   })
@@ -50,11 +51,12 @@ export function deleteConsent(deps: ConsentDeps, caller: Caller, id: string): Pr
 /** Includes deleted records. @throws Failure `not_found` */
 export async function getHistory(
   { sql }: Pick<ConsentDeps, 'sql'>,
-  { accountId }: Caller,
+  reach: Reach,
   id: string,
   withDetails: boolean,
 ): Promise<History> {
-  const rows = await queries.findHistory(sql, accountId, id)
+  const { accountId } = reach
+  const rows = await queries.findHistory(sql, reach, id)
   if (rows.length === 0) throw noConsent()
   const data = rows.map(toAuditEntry)
   if (!withDetails) return { data }
@@ -97,7 +99,7 @@ export function restoreConsent(
   id: string,
   { despite_erasure = false }: Restoration,
 ): Promise<string> {
-  const find = () => queries.findDeletedState(sql, caller.accountId, id)
+  const find = () => queries.findDeletedState(sql, caller, id)
   return applyEvent(sql, caller, find, async row => {
     const { deleted_at, is_erased, is_purged, accepted, preferences, policy_version } = row
     if (deleted_at === null) return null
@@ -112,8 +114,8 @@ const purged = 'The record was purged: its personal data is gone, and it cannot 
 const covered =
   'An erasure request covers this record. It can be restored only with despite_erasure, which its history will show.'
 
-function findLive({ sql }: ConsentDeps, { accountId }: Caller, id: string) {
-  return () => queries.findConsent(sql, accountId, id)
+function findLive({ sql }: ConsentDeps, reach: Reach, id: string) {
+  return () => queries.findConsent(sql, reach, id)
 }
 
 interface Change extends Pick<Event, 'action' | 'state' | 'facts'> {

@@ -12,6 +12,7 @@ import {
   rootOfInclusion,
 } from '../../src/evidence/proofs.ts'
 import { type SignedCheckpoint, toSide } from '../../src/evidence/signed.ts'
+import type { Reach } from '../db/reach.ts'
 import { Failure } from '../failure.ts'
 import type { Place } from './backdating.ts'
 import {
@@ -37,8 +38,8 @@ const noSize = 'The log does not have that size.'
  * Returns the newest by default.
  * @throws Failure `not_found`
  */
-export async function getCheckpoint({ sql }: Deps, accountId: string, query: CheckpointQuery = {}): Promise<string> {
-  const document = await findCheckpoint(sql, accountId, query)
+export async function getCheckpoint({ sql }: Deps, reach: Reach, query: CheckpointQuery = {}): Promise<string> {
+  const document = await findCheckpoint(sql, reach, query)
   if (document === undefined) throw new Failure('not_found', noCheckpoint)
   return document
 }
@@ -50,11 +51,12 @@ export async function getTimestamp({ sql }: Deps, accountId: string, size?: numb
 }
 
 /** @throws Failure `not_found` for an entry not in the tree; `internal_error` if the log was tampered with */
-export async function getInclusion({ sql }: Deps, accountId: string, query: InclusionQuery): Promise<InclusionProof> {
+export async function getInclusion({ sql }: Deps, reach: Reach, query: InclusionQuery): Promise<InclusionProof> {
+  const { accountId } = reach
   const last = await findLastCheckpoint(sql, accountId)
   const size = query.tree_size ?? last?.tree_size ?? 0
   if (size > (last?.tree_size ?? 0)) throw new Failure('not_found', notInTree)
-  const leaf = await findLeaf(sql, accountId, query, size)
+  const leaf = await findLeaf(sql, reach, query, size)
   if (!leaf) throw new Failure('not_found', notInTree)
   const stored = size === last?.tree_size ? last.root_hash : await findRoot(sql, accountId, size)
   const [proof] = await proveLeaves(sql, accountId, [leaf], { size, root: stored })

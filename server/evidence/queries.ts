@@ -2,6 +2,7 @@ import type { Fragment, JSONValue, Sql } from 'postgres'
 import type { CheckpointQuery, InclusionQuery } from '../../src/contract/index.ts'
 import { toArrayLiteral } from '../db/fragments.ts'
 import type { Accounts } from '../db/next-account.ts'
+import { andReached, type Reach } from '../db/reach.ts'
 
 /** Dates statements about keys: a starting machine's clock may be wrong. */
 export async function readDatabaseTime(sql: Sql): Promise<Date> {
@@ -76,16 +77,26 @@ export async function findLastCheckpoint(sql: Sql, accountId: string): Promise<C
   return row
 }
 
+/** Condition that an entry of the log is of a reachable record: who reaches only some sites reaches no administrators' entry. */
+function andOfReached(sql: Sql, reach: Reach): Fragment {
+  if (reach.siteIds === null) return sql``
+  return sql`and exists (
+    select 1 from consents c
+    where c.account_id = ${reach.accountId} and c.id = log_entries.consent_id ${andReached(sql, reach, sql`c.site_id`)})`
+}
+
 export async function findCheckpoint(
   sql: Sql,
-  accountId: string,
+  reach: Reach,
   { tree_size, timestamped, record_id, version }: CheckpointQuery,
 ): Promise<string | undefined> {
+  const { accountId } = reach
   const withTimestamp = sql`and exists (
     select 1 from timestamp_tokens t where t.account_id = ${accountId} and t.tree_size = c.tree_size)`
   const withEntry = sql`and tree_size > (
     select leaf_index from log_entries
-    where account_id = ${accountId} and consent_id = ${record_id ?? null} and version = ${version ?? 1})`
+    where account_id = ${accountId} and consent_id = ${record_id ?? null} and version = ${version ?? 1}
+      ${andOfReached(sql, reach)})`
   const [row] = await sql<{ document: string }[]>`
     select document from checkpoints c where account_id = ${accountId} and tree_size > 0
       ${tree_size === undefined ? sql`` : sql`and tree_size = ${tree_size}`}
@@ -132,14 +143,14 @@ export interface Leaf {
 /** Returns one of the first `size` leaves, by default of the newest version. */
 export async function findLeaf(
   sql: Sql,
-  accountId: string,
+  reach: Reach,
   entry: Pick<InclusionQuery, 'record_id' | 'version' | 'leaf_index'>,
   size: number,
 ): Promise<Leaf | undefined> {
   const { record_id, version, leaf_index } = entry
   const [leaf] = await sql<Leaf[]>`
     select consent_id, version, leaf_index::float8 as leaf_index, hash from log_entries
-    where account_id = ${accountId} and leaf_index < ${size}
+    where account_id = ${reach.accountId} and leaf_index < ${size} ${andOfReached(sql, reach)}
       ${leaf_index === undefined ? sql`` : sql`and leaf_index = ${leaf_index}`}
       ${record_id === undefined ? sql`` : sql`and consent_id = ${record_id}`}
       ${version === undefined ? sql`` : sql`and version = ${version}`}

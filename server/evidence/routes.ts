@@ -21,30 +21,22 @@ export function signingKeyRoutes(
 }
 
 export function logRoutes(app: FastifyInstance, deps: Log): void {
-  route(
-    app,
-    log.checkpoint,
-    async ({ query }, { caller }) => new Raw(await getCheckpoint(deps, caller.accountId, query)),
-  )
-  route(app, log.addCheckpoint, async (_, { caller: { accountId } }) => {
-    await coverNow(deps, accountId)
-    return new Raw(await getCheckpoint(deps, accountId))
+  route(app, log.checkpoint, async ({ query }, { caller }) => new Raw(await getCheckpoint(deps, caller, query)))
+  route(app, log.addCheckpoint, async (_, { caller }) => {
+    await coverNow(deps, caller.accountId)
+    return new Raw(await getCheckpoint(deps, caller))
   })
   route(app, log.timestamp, async ({ query }, { caller }) => {
     const token = await getTimestamp(deps, caller.accountId, query.tree_size)
     return new Raw(token, 'application/timestamp-reply')
   })
   route(app, log.tlogCheckpoint, async ({ query }, { caller, setHeader }) => {
-    const { text, verifierKey } = await getTlogCheckpoint(deps, caller.accountId, query.tree_size)
+    const { text, verifierKey } = await getTlogCheckpoint(deps, caller, query.tree_size)
     setHeader('verifier-key', verifierKey)
     return new Raw(text, note)
   })
-  route(
-    app,
-    log.tlogProof,
-    async ({ query }, { caller }) => new Raw(await getTlogProof(deps, caller.accountId, query), note),
-  )
-  route(app, log.inclusion, ({ query }, { caller }) => getInclusion(deps, caller.accountId, query))
+  route(app, log.tlogProof, async ({ query }, { caller }) => new Raw(await getTlogProof(deps, caller, query), note))
+  route(app, log.inclusion, ({ query }, { caller }) => getInclusion(deps, caller, query))
   route(app, log.consistency, ({ query }, { caller }) => getConsistency(deps, caller.accountId, query))
 }
 

@@ -2,6 +2,7 @@ import type { Sql } from 'postgres'
 import type { InclusionQuery } from '../../src/contract/index.ts'
 import { findCheckpointProblem, findKeyLogProblem, listIntroduced } from '../../src/evidence/key-chain.ts'
 import { noteText, signedNote, tlogProof, verifierKey } from '../../src/evidence/tlog.ts'
+import type { Reach } from '../db/reach.ts'
 import { Failure } from '../failure.ts'
 import { tryReadCheckpoint } from './backdating.ts'
 import { getCheckpoint, getInclusion } from './proofs.ts'
@@ -24,8 +25,9 @@ interface Note {
  * Signs the content of the signed document: a checkpoint written into the database must not get a signature.
  * @throws Failure `not_found`; `internal_error` if the checkpoint does not verify; `unavailable`
  */
-export async function getTlogCheckpoint({ sql, signer }: Deps, accountId: string, size?: number): Promise<Note> {
-  const signed = tryReadCheckpoint(await getCheckpoint({ sql }, accountId, { tree_size: size }))
+export async function getTlogCheckpoint({ sql, signer }: Deps, reach: Reach, size?: number): Promise<Note> {
+  const { accountId } = reach
+  const signed = tryReadCheckpoint(await getCheckpoint({ sql }, reach, { tree_size: size }))
   const { keys, documents } = await readKeys(sql, signer.keyId)
   const changed = (problem: string) =>
     new Failure('internal_error', `A checkpoint of the account ${accountId} was changed: ${problem}.`)
@@ -47,9 +49,12 @@ export async function getTlogCheckpoint({ sql, signer }: Deps, accountId: string
 }
 
 /** @throws Failure like `getTlogCheckpoint` */
-export async function getTlogProof(deps: Deps, accountId: string, query: InclusionQuery): Promise<string> {
-  const note = await getTlogCheckpoint(deps, accountId, query.tree_size)
-  const proof = await getInclusion(deps, accountId, { ...query, tree_size: note.size })
+export async function getTlogProof(deps: Deps, reach: Reach, query: InclusionQuery): Promise<string> {
+  const note = await getTlogCheckpoint(deps, reach, query.tree_size)
+  const proof = await getInclusion(deps, reach, { ...query, tree_size: note.size })
   if (proof.root_hash === note.root) return tlogProof(proof.leaf_index, proof.path, note.text)
-  throw new Failure('internal_error', `The log of the account ${accountId} has a different root from its checkpoint.`)
+  throw new Failure(
+    'internal_error',
+    `The log of the account ${reach.accountId} has a different root from its checkpoint.`,
+  )
 }

@@ -1,5 +1,5 @@
 import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Access, Endpoint, ErrorReason } from '../../src/contract/index.ts'
+import { type Access, type Endpoint, type ErrorReason, owners, type Role } from '../../src/contract/index.ts'
 import type { Admission } from '../admission.ts'
 import {
   type AuthDeps,
@@ -30,9 +30,10 @@ declare module 'fastify' {
     /** Default: `account`, even for unknown routes. */
     access?: Access
     scope?: Endpoint['scope']
+    siteKeys?: Endpoint['siteKeys']
     unit?: Endpoint['unit'] | undefined
     statesTime?: boolean | undefined
-    allowsReader?: boolean | undefined
+    roles?: Endpoint['roles']
     bodyMedia?: readonly string[] | undefined
     isRead?: ((body: unknown) => boolean) | undefined
     allow?: string
@@ -65,7 +66,7 @@ export function installGate(app: FastifyInstance, deps: GateDeps): void {
         await spendForRequest(deps.quota, caller, request, reply)
         requirePermission(caller, config)
       }
-      if (caller.role === 'reader' && allow === undefined && !request.is404) requireRead(request)
+      if (caller.role && allow === undefined && !request.is404) requireRole(caller.role, config)
     }
     if (request.is404) throw noRoute()
     if (allow !== undefined) throw methodNotAllowed(allow)
@@ -136,18 +137,18 @@ function requireState(state: NodeState, { method, body, routeOptions: { config }
   else if (unsafeMethods.has(method) && !config.isRead?.(body)) requireWritable(state)
 }
 
-function requirePermission({ scopes }: KeyCaller, { access, scope }: FastifyContextConfig): void {
+function requirePermission({ scopes, siteIds }: KeyCaller, { access, scope, siteKeys }: FastifyContextConfig): void {
   if (access === 'session') throw forbidden('session_required', 'This requires a dashboard session, not an API key.')
   const needed = [scope ?? []].flat()
   if (needed.length > 0 && !needed.some(one => scopes.includes(one)))
     throw forbidden('missing_scope', `The API key lacks the scope ${needed.join(' or ')}.`)
+  if (siteIds !== null && siteKeys === 'rejected')
+    throw forbidden('site_restricted', 'The API key is restricted to some sites, and this is of the whole account.')
 }
 
-/** @throws Failure `forbidden` for every method that can change something */
-function requireRead({ method, routeOptions: { config } }: FastifyRequest): void {
-  const isRead = !unsafeMethods.has(method) || [config.scope].flat().includes('read')
-  if (!(config.allowsReader ?? isRead))
-    throw forbidden('owner_required', 'This requires an owner of the account; a reader cannot change anything.')
+function requireRole(role: Role, { roles = owners }: FastifyContextConfig): void {
+  if (!roles.includes(role))
+    throw forbidden('missing_role', `This requires a user with the role ${roles.join(' or ')}, not ${role}.`)
 }
 
 function forbidden(reason: ErrorReason<'forbidden'>, message: string): Failure {

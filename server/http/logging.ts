@@ -16,6 +16,7 @@ export interface RequestSummary {
   readonly milliseconds: number
   readonly accountId: string | null
   readonly callerKind: Caller['kind'] | null
+  readonly apiKeyId: string | null
   readonly error: ErrorCode | null
   readonly serverError: ReturnType<typeof toServerError>
   readonly retries: readonly string[]
@@ -61,6 +62,7 @@ export function onRequestEnd(
       milliseconds: performance.now() - start,
       accountId: request.caller?.accountId ?? null,
       callerKind: request.caller?.kind ?? null,
+      apiKeyId: request.caller?.kind === 'api_key' ? request.caller.id : null,
       error: failure?.code ?? null,
       serverError: failure && toServerError(failure),
       retries,
@@ -99,7 +101,7 @@ function readFrames(error: unknown): string[] {
 export type Log = Pick<Logger, 'info' | 'error'>
 
 export function logRequest(logger: Log, summary: RequestSummary): void {
-  const { method, route, status, accountId, callerKind, error, serverError, retries, problems } = summary
+  const { method, route, status, accountId, callerKind, apiKeyId, error, serverError, retries, problems } = summary
   logger[serverError || problems.length > 0 ? 'error' : 'info'](
     {
       request_id: summary.requestId,
@@ -108,6 +110,7 @@ export function logRequest(logger: Log, summary: RequestSummary): void {
       status,
       ms: Math.round(summary.milliseconds),
       ...(accountId && { account_id: accountId, caller: callerKind }),
+      ...(apiKeyId && { api_key_id: apiKeyId }),
       ...(error && { error }),
       ...(serverError && { cause: serverError.cause, code: serverError.code, stack: serverError.stack }),
       ...(retries.length > 0 && { retries }),

@@ -102,12 +102,12 @@ export function route<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodT
   ) => Promise<z.input<R> | Raw | Download | Lines>,
   { isIdempotent = isReadOrDelete, isRead, ...options }: RouteOptions = {},
 ): void {
-  const { method, path: url, access, scope, unit, statesTime, allowsReader, bodyMedia, status } = endpoint
+  const { method, path: url, access, scope, siteKeys, unit, statesTime, roles, bodyMedia, status } = endpoint
   app.route({
     ...options,
     method,
     url,
-    config: { access, scope, unit, statesTime, allowsReader, bodyMedia, isRead },
+    config: { access, scope, siteKeys, unit, statesTime, roles, bodyMedia, isRead },
     handler: async (request, reply) => {
       request.isHandled = true
       const input = {

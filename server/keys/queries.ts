@@ -1,7 +1,8 @@
-import type { Sql } from 'postgres'
+import type { Fragment, Sql } from 'postgres'
 import type { ApiKey, Scope } from '../../src/contract/index.ts'
 import { type Administrator, afterAccount, auditEntry, lockedAccount, target } from '../audit/entries.ts'
 import { keyState } from '../audit/states.ts'
+import { empty, toArrayLiteral } from '../db/fragments.ts'
 import type { Row } from '../db/rows.ts'
 
 /** `created_by` is a user's e-mail, or the id of a removed user. */
@@ -12,7 +13,7 @@ export function listKeys(sql: Sql, accountId: string): Promise<ApiKeyRow[]> {
     select ${columns(sql)} from api_keys k ${withMaker(sql)} where k.account_id = ${accountId} order by k.id desc`
 }
 
-/** Inserts nothing if the acting user was removed. */
+/** Inserts nothing if the acting user was removed, or if the account lacks one of the sites. */
 export async function insertKey(
   sql: Sql,
   accountId: string,
@@ -22,21 +23,24 @@ export async function insertKey(
     readonly keyHash: Buffer
     readonly hint: string
     readonly scopes: readonly Scope[]
+    readonly siteIds: readonly string[] | null
     readonly createdAt: Date
     readonly expiresAt: Date | null
   },
   actor: Administrator,
 ): Promise<ApiKeyRow | undefined> {
-  const { createdAt: at } = key
+  const { createdAt: at, siteIds } = key
   const userId = actor.kind === 'user' ? actor.id : null
   const [row] = await sql<ApiKeyRow[]>`
     with ${lockedAccount(sql, accountId)}, maker as materialized (
       select id from users where account_id = ${accountId} and id = ${userId} and ${afterAccount(sql)} for key share
     ), inserted as (
-      insert into api_keys (account_id, id, name, key_hash, hint, scopes, created_by, created_at, expires_at)
+      insert into api_keys (account_id, id, name, key_hash, hint, scopes, site_ids, created_by, created_at,
+        expires_at)
       select account_id, ${key.id}::uuid, ${key.name}, ${key.keyHash}::bytea, ${key.hint},
-        ${sql.json([...key.scopes])}::jsonb, ${userId}::uuid, ${at}::timestamptz, ${key.expiresAt}::timestamptz
+        ${sql.json([...key.scopes])}::jsonb, ${siteIds && sql.json([...siteIds])}::jsonb, ${userId}::uuid, ${at}::timestamptz, ${key.expiresAt}::timestamptz
       from account where account_id = ${accountId} and (${userId}::uuid is null or exists (select 1 from maker))
+        ${siteIds === null ? empty(sql) : sql`and ${siteIds.length} = (${countSites(sql, accountId, siteIds)})`}
       returning *
     ), change as (
       select ${target(sql, 'api_key', sql`k.id`)} as target, null::jsonb as before, ${keyState(sql)} as after
@@ -68,8 +72,12 @@ export async function revokeKey(
   return row
 }
 
+function countSites(sql: Sql, accountId: string, siteIds: readonly string[]): Fragment {
+  return sql`select count(*) from sites where account_id = ${accountId} and id = any (${toArrayLiteral(siteIds)}::uuid[])`
+}
+
 function columns(sql: Sql) {
-  return sql`k.id, k.name, k.hint, k.scopes, coalesce(l.email, k.created_by::text) as created_by, k.created_at, k.expires_at,
+  return sql`k.id, k.name, k.hint, k.scopes, k.site_ids, coalesce(l.email, k.created_by::text) as created_by, k.created_at, k.expires_at,
     k.last_used_on, k.revoked_at`
 }
 

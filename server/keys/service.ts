@@ -13,7 +13,7 @@ import { hashOf, hintOf, newApiKey } from '../auth/credential.ts'
 import type { KeyRow } from '../auth/queries.ts'
 import type { Cache } from '../cache.ts'
 import { toJson } from '../db/rows.ts'
-import { Failure } from '../failure.ts'
+import { Failure, noSite } from '../failure.ts'
 import { newId, readInstant } from '../ids.ts'
 import { insertKey, listKeys, revokeKey as revoke } from './queries.ts'
 
@@ -28,11 +28,11 @@ export async function getKeys({ sql }: KeyDeps, { accountId }: Caller): Promise<
   return { data: (await listKeys(sql, accountId)).map(row => toJson<ApiKey>(row)) }
 }
 
-/** @throws Failure `invalid_request` for an expiry in the past or after the year 9999 */
+/** @throws Failure `invalid_request` for an expiry in the past or after the year 9999; `not_found` for a site */
 export async function createKey(
   { sql }: KeyDeps,
   caller: Caller,
-  { name, scopes: given = [...defaultScopes], expires_at }: KeyDraft,
+  { name, scopes: given = [...defaultScopes], site_ids: siteIds = null, expires_at }: KeyDraft,
 ): Promise<NewApiKey> {
   const expiresAt = expires_at === undefined ? null : new Date(parseInstant(expires_at) ?? 0)
   if (expiresAt && (expiresAt.getTime() <= Date.now() || expiresAt.getTime() > lastInstant)) {
@@ -49,11 +49,13 @@ export async function createKey(
       keyHash: hashOf(key),
       hint: hintOf(key),
       scopes: scopes.filter(scope => given.includes(scope)),
+      siteIds,
       createdAt: readInstant(id),
       expiresAt,
     },
     administrator(caller),
   )
+  if (!row && siteIds !== null) throw noSite()
   if (!row) throw new Failure('unauthorized', 'The user was removed.')
   return { ...toJson<ApiKey>(row), key }
 }

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { maxNoticeTextBytes, noticeSubjects, notices } from '../../src/contract/index.ts'
-import type { Caller } from '../auth/caller.ts'
-import { unknownSite } from '../failure.ts'
+import { type Reach, reaches } from '../db/reach.ts'
+import { Failure, unknownSite } from '../failure.ts'
 import { wrongMediaType } from '../http/errors.ts'
 import { mediaType } from '../http/parsing.ts'
 import { Download, pathId, Raw, route } from '../http/route.ts'
@@ -20,7 +20,7 @@ const extensions: Readonly<Record<string, string>> = {
 }
 
 export function noticeRoutes(app: FastifyInstance, deps: service.NoticeDeps & NoticeSubjectDeps): void {
-  route(app, notices.list, ({ params }, { caller }) => service.getNotices(deps, caller, siteOf(params)))
+  route(app, notices.list, ({ params }, { caller }) => service.getNotices(deps, caller, siteOf(params, caller)))
   route(app, notices.get, ({ params }, { caller }) => service.getNotice(deps, keyOf(params, caller)))
   route(
     app,
@@ -58,16 +58,18 @@ export function noticeRoutes(app: FastifyInstance, deps: service.NoticeDeps & No
     options,
   )
   route(app, noticeSubjects, async ({ params, query }, { caller }) => {
-    const key = { siteId: siteOf(params), version: params.version }
+    const key = { siteId: siteOf(params, caller), version: params.version }
     return new Raw(await getSubjects(deps, caller, key, query))
   })
 }
 
-function siteOf(params: { readonly id: string }): string {
-  return pathId(params, unknownSite)
+function siteOf(params: { readonly id: string }, reach: Reach, message = unknownSite): string {
+  const siteId = pathId(params, message)
+  if (!reaches(reach, siteId)) throw new Failure('not_found', message)
+  return siteId
 }
 
-function keyOf(params: { readonly id: string; readonly version: string }, { accountId }: Caller): NoticeKey {
-  const siteId = pathId(params, 'There is no such notice.')
-  return { accountId, siteId, version: service.parseVersion(params.version) }
+function keyOf(params: { readonly id: string; readonly version: string }, reach: Reach): NoticeKey {
+  const siteId = siteOf(params, reach, 'There is no such notice.')
+  return { accountId: reach.accountId, siteId, version: service.parseVersion(params.version) }
 }

@@ -1,7 +1,7 @@
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import { createTar } from 'nanotar'
 import type { EvidencePack } from '../../src/contract/documents/evidence-pack.ts'
-import type { History } from '../../src/contract/index.ts'
+import { type History, log } from '../../src/contract/index.ts'
 import {
   consistencyOf,
   listFile,
@@ -17,6 +17,7 @@ import type { Caller } from '../auth/caller.ts'
 import type { ConsentDeps } from '../consents/deps.ts'
 import { issueReceipt } from '../consents/receipt.ts'
 import { getConsent, getHistory } from '../consents/service.ts'
+import { wholeAccount } from '../db/reach.ts'
 import { findPlaces, type Place } from '../evidence/backdating.ts'
 import { coverNow, type Log, shortestIntervalMs } from '../evidence/log.ts'
 import { type Pause, proveGrowths, proveLeaves } from '../evidence/proofs.ts'
@@ -40,7 +41,7 @@ const maxEntries = 200
 const maxTextBytes = 16 * 1024 * 1024
 
 /**
- * Returns a tar archive, after verifying it whole. An owner or a key gets a checkpoint with the record. Stops at `until`
+ * Returns a tar archive, after verifying it whole. A key or a user who may make one gets a checkpoint with the record. Stops at `until`
  * (`performance.now()`), because a response that nobody receives would delay others.
  * @throws Failure like `issueReceipt`; `unavailable` until a checkpoint has the record, or at `until`; `conflict` if it
  * is too large or does not verify
@@ -52,8 +53,9 @@ export async function issuePack(deps: Deps, caller: Caller, id: string, until: n
   }
   const collect = () => new Collection(deps, caller, id, pause).read()
   let collected = await collect()
+  const mayCover = !caller.role || log.addCheckpoint.roles?.includes(caller.role)
   // The second wait is for a checkpoint that was just made without the record.
-  for (const waitMs of caller.role === 'reader' ? [] : [0, shortestIntervalMs]) {
+  for (const waitMs of mayCover ? [0, shortestIntervalMs] : []) {
     if (collected) break
     await setTimeout(waitMs)
     await pause()
@@ -193,9 +195,9 @@ export class Collection {
       const found = await findText(sql, { accountId, ...site }, text.language)
       if (found) this.#add(textFile(text), found.content)
     }
-    const after = await findCheckpoint(sql, accountId, { record_id: accountId, version: entry })
+    const after = await findCheckpoint(sql, wholeAccount(accountId), { record_id: accountId, version: entry })
     const size = after === undefined ? 0 : readCheckpoint(after).checkpoint.previous_size
-    const before = await findCheckpoint(sql, accountId, { tree_size: size })
+    const before = await findCheckpoint(sql, wholeAccount(accountId), { tree_size: size })
     for (const text of [after, before]) if (text !== undefined) this.#addCheckpoint(readCheckpoint(text))
   }
 

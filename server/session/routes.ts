@@ -39,6 +39,7 @@ export function sessionRoutes(
     kind: caller.kind,
     id: caller.id,
     role: caller.role ?? null,
+    site_ids: caller.siteIds && [...caller.siteIds],
     scopes: isKeyCaller(caller) ? [...caller.scopes] : null,
   }))
   route(app, session.remove, async (_, { caller, request, setHeader }) => {

@@ -3,6 +3,7 @@ import type { Site, SiteChange, SiteDraft } from '../../src/contract/index.ts'
 import { type Administrator, afterAccount, auditEntry, lockedAccount, target } from '../audit/entries.ts'
 import { siteState, tokensState } from '../audit/states.ts'
 import { empty } from '../db/fragments.ts'
+import { andReached, type Reach } from '../db/reach.ts'
 import type { Row } from '../db/rows.ts'
 
 export type SiteRow = Row<Site>
@@ -12,10 +13,11 @@ export interface SiteKey {
   readonly id: string
 }
 
-export function listSites(sql: Sql, accountId: string, includeArchived: boolean): Promise<SiteRow[]> {
+export function listSites(sql: Sql, reach: Reach, includeArchived: boolean): Promise<SiteRow[]> {
   return sql<SiteRow[]>`
     select ${columns(sql)} from sites
-    where account_id = ${accountId} and (archived_at is null or ${includeArchived}) order by id desc`
+    where account_id = ${reach.accountId} ${andReached(sql, reach, sql`id`)}
+      and (archived_at is null or ${includeArchived}) order by id desc`
 }
 
 /** Returns true if another active site has the name, and this one does not. A null `name` means the site's own. */

@@ -14,6 +14,7 @@ import type { Caller } from '../auth/caller.ts'
 import { hashOf, newSiteToken } from '../auth/credential.ts'
 import type { TokenSite } from '../banner/queries.ts'
 import type { Cache } from '../cache.ts'
+import type { Reach } from '../db/reach.ts'
 import { toJson } from '../db/rows.ts'
 import { Failure, noSite } from '../failure.ts'
 import { newId, readInstant } from '../ids.ts'
@@ -30,10 +31,10 @@ const defaultOverlapHours = 24
 
 export async function getSites(
   { sql }: SiteDeps,
-  { accountId }: Caller,
+  reach: Reach,
   { include_archived = false }: z.output<typeof SiteQuery>,
 ): Promise<{ data: Site[] }> {
-  return { data: (await listSites(sql, accountId, include_archived)).map(row => toJson<Site>(row)) }
+  return { data: (await listSites(sql, reach, include_archived)).map(row => toJson<Site>(row)) }
 }
 
 /**

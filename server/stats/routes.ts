@@ -12,8 +12,6 @@ const admission = new Admission({
 })
 
 export function statsRoutes(app: FastifyInstance, { sql }: { readonly sql: Sql }): void {
-  route(app, stats.get, ({ query }, { caller: { accountId } }) =>
-    admission.run(accountId, () => getStats(sql, accountId, query)),
-  )
-  route(app, stats.count, async ({ query }, { caller }) => ({ count: await countList(sql, caller.accountId, query) }))
+  route(app, stats.get, ({ query }, { caller }) => admission.run(caller.accountId, () => getStats(sql, caller, query)))
+  route(app, stats.count, async ({ query }, { caller }) => ({ count: await countList(sql, caller, query) }))
 }

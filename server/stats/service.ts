@@ -1,5 +1,7 @@
 import type { Sql } from 'postgres'
 import { leastPersons, type Stats, type StatsQuery } from '../../src/contract/index.ts'
+import { type Reach, reaches } from '../db/reach.ts'
+import { Failure } from '../failure.ts'
 import { everySite } from './changes.ts'
 import { findCountedUntil, findGroups, findSiteNames, type GroupRow } from './queries.ts'
 import { type Hidden, hideSmall, hideSmallGroups } from './small-groups.ts'
@@ -7,13 +9,15 @@ import { type Hidden, hideSmall, hideSmallGroups } from './small-groups.ts'
 /** No site has this id. */
 const unusedId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 
-export async function getStats(sql: Sql, accountId: string, query: StatsQuery): Promise<Stats> {
-  const { by, site_id, exact = false } = query
-  const [total, ...groups] = await findGroups(
-    sql,
-    accountId,
-    site_id === everySite ? { ...query, site_id: unusedId } : query,
-  )
+/**
+ * Persons are not the sum of those of several sites, so a caller who reaches only some asks for one.
+ * @throws Failure `invalid_request`
+ */
+export async function getStats(sql: Sql, reach: Reach, query: StatsQuery): Promise<Stats> {
+  const { accountId } = reach
+  const { by, exact = false } = query
+  const site_id = findSite(reach, query)
+  const [total, ...groups] = await findGroups(sql, accountId, { ...query, site_id })
   if (!total) throw new Error('the statistics have no total')
   const complete = total.uncounted === 0
   const asOf = complete ? null : await findCountedUntil(sql, accountId)
@@ -36,6 +40,13 @@ export async function getStats(sql: Sql, accountId: string, query: StatsQuery): 
       imported: hidden[index] ? null : row.imported,
     })),
   }
+}
+
+function findSite(reach: Reach, { site_id }: StatsQuery): string | undefined {
+  const { siteIds } = reach
+  if (site_id !== undefined) return site_id === everySite || !reaches(reach, site_id) ? unusedId : site_id
+  if (siteIds === null || siteIds.length === 1) return siteIds?.[0]
+  throw new Failure('invalid_request', 'site_id: is needed, because the API key is restricted to several sites')
 }
 
 /** Without a subject, a record counts as one person. */

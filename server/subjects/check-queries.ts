@@ -1,6 +1,7 @@
 import type { Fragment, Sql } from 'postgres'
 import { newestAnswer } from '../consents/newest-answer.ts'
 import { empty } from '../db/fragments.ts'
+import { andReached, type Reach } from '../db/reach.ts'
 
 export interface Question {
   readonly subjectId: string
@@ -44,21 +45,23 @@ export interface DecidingRow {
 }
 
 /** Selects the newest answer of each site; of these, the newest that has the purpose, else the newest. */
-function deciding(sql: Sql, accountId: string, { subjectId, purpose, siteId, onlyWitnessed, at }: Question): Fragment {
+function deciding(sql: Sql, reach: Reach, { subjectId, purpose, siteId, onlyWitnessed, at }: Question): Fragment {
+  const { accountId } = reach
   const of = { subject: sql`${subjectId}`, site: sql`s.id`, purpose: sql`${purpose}::text`, onlyWitnessed, at }
   return sql`
     select s.id as site_id, a.* from sites s
     cross join lateral (${newestAnswer(sql, accountId, of)}) a
-    where s.account_id = ${accountId} ${siteId === undefined ? empty(sql) : sql`and s.id = ${siteId}`}
+    where s.account_id = ${accountId} ${andReached(sql, reach, sql`s.id`)} ${siteId === undefined ? empty(sql) : sql`and s.id = ${siteId}`}
     order by a.preferences ? ${purpose}::text desc, a.answered_at desc, a.id desc limit 1`
 }
 
 /** Returns undefined if the subject had no live record. One statement, so that no change comes in between. */
-export async function findDeciding(sql: Sql, accountId: string, question: Question): Promise<DecidingRow | undefined> {
+export async function findDeciding(sql: Sql, reach: Reach, question: Question): Promise<DecidingRow | undefined> {
+  const { accountId } = reach
   const { purpose, at, now } = question
   const untilThen = (instant: Fragment) => (at ? sql`and ${instant} <= ${at.instant}` : empty(sql))
   const [row] = await sql<DecidingRow[]>`
-    with d as (${deciding(sql, accountId, question)})
+    with d as (${deciding(sql, reach, question)})
     select d.id, d.site_id, d.accepted, d.preferences -> ${purpose}::text as answer, d.policy_version, d.version,
       d.created_at, d.expires_at, d.notice_locale, d.notice_entry, d.origin_system, d.origin_id, d.origin_evidence,
       d.witnessed, case when d.witnessed then said.stated_at else said.given_at end as stated_at, said.given_at,

@@ -2,7 +2,7 @@ import type { Sql } from 'postgres'
 import { type CheckAnswer, type CheckQuery, type CheckReason, parseInstant } from '../../src/contract/index.ts'
 import { endOfConsent } from '../../src/contract/validity.ts'
 import { purposeState } from '../../src/evidence/state.ts'
-import type { Caller } from '../auth/caller.ts'
+import type { Reach } from '../db/reach.ts'
 import { Failure } from '../failure.ts'
 import { lastIdAt } from '../ids.ts'
 import { type DecidingRow, findDeciding } from './check-queries.ts'
@@ -10,14 +10,14 @@ import { type DecidingRow, findDeciding } from './check-queries.ts'
 /** @throws Failure `invalid_request` for a time in the future */
 export async function checkSubject(
   { sql }: { readonly sql: Sql },
-  { accountId }: Caller,
+  reach: Reach,
   { subject_id, purpose, site_id, at, only_witnessed = false }: CheckQuery,
 ): Promise<CheckAnswer> {
   const present = Date.now()
   const then = at === undefined ? null : Math.floor(parseInstant(at) ?? 0)
   if (then !== null && then > present) throw new Failure('invalid_request', 'at: must not be in the future')
   const now = new Date(then ?? present)
-  const row = await findDeciding(sql, accountId, {
+  const row = await findDeciding(sql, reach, {
     subjectId: subject_id,
     purpose,
     siteId: site_id,

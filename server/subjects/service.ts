@@ -17,6 +17,7 @@ import { deleteRecords } from '../consents/queries.ts'
 import type { BatchLink, DeletedRow, StateRow } from '../consents/rows.ts'
 import { deletionLinks } from '../consents/service.ts'
 import { bisect } from '../db/bisect.ts'
+import type { Reach } from '../db/reach.ts'
 import type { Signer } from '../evidence/signer.ts'
 import { newId, readInstant } from '../ids.ts'
 import { inspectRecords } from '../verify/records.ts'
@@ -81,8 +82,8 @@ export async function eraseSubject(
   const erased = await findErased(sql, accountId, progress)
   const own = new Set(erased.map(({ id }) => id))
   const others = (ids ?? []).filter(id => !own.has(id))
-  const earlier = others.length === 0 ? [] : await findDeleted(sql, accountId, subject_id, others)
-  const counts = await countBySite(sql, accountId, selection)
+  const earlier = others.length === 0 ? [] : await findDeleted(sql, caller, subject_id, others)
+  const counts = await countBySite(sql, caller, selection)
   const state = {
     remaining: sum(counts.map(({ live }) => live)),
     deleted: sum(counts.map(({ deleted }) => deleted)),
@@ -94,7 +95,7 @@ export async function eraseSubject(
     subject_hmac: standInOf(deps, caller, subject_id),
   }
   if (dry_run) {
-    const page = await listLive(sql, accountId, selection, erasedRecordsLimit)
+    const page = await listLive(sql, caller, selection, erasedRecordsLimit)
     const matching = counts.filter(({ selected }) => selected > 0)
     const sites = matching.map(({ site_id, selected }) => ({ site_id, records: selected }))
     return { ...state, ...totalOf(sites), records: page.map(toJson), certificate: null }
@@ -109,11 +110,11 @@ export async function eraseSubject(
 
 export async function getNearMatches(
   { sql }: Pick<Deps, 'sql'>,
-  { accountId }: Caller,
+  reach: Reach,
   { subject_id }: { readonly subject_id: string },
 ): Promise<NearMatches> {
   const near = { subjectId: subject_id, form: toNearForm(subject_id) }
-  const rows = await findNearMatches(sql, accountId, near, nearMatchesLimit)
+  const rows = await findNearMatches(sql, reach, near, nearMatchesLimit)
   return { total: rows[0]?.total ?? 0, data: rows.map(({ total: _, ...row }) => row) }
 }
 
@@ -127,7 +128,7 @@ async function deleteSelected(
   await writeInBatches(progress, {
     until,
     limit: erasedRecordsLimit,
-    find: limit => findLive(sql, caller.accountId, selection, { skip: progress.skipped, limit }),
+    find: limit => findLive(sql, caller, selection, { skip: progress.skipped, limit }),
     link: async rows => deletionLinks(rows, caller, { erased: true }),
     write: links => writeDeletions(sql, caller, links),
   })
@@ -156,7 +157,7 @@ async function markDeleted(
   let after: string | null = null
   do {
     const page = { skip: skipped, after, limit: batchSize }
-    const rows: readonly StateRow[] = await findUnmarked(sql, caller.accountId, subjectId, page)
+    const rows: readonly StateRow[] = await findUnmarked(sql, caller, subjectId, page)
     if (rows.length === 0 && after === null) return !isSkipped
     after = rows.at(-1)?.id ?? null // from the start again at the end: records may have been locked
     if (rows.length === 0) continue

@@ -49,14 +49,13 @@ export async function withdrawPurposes(
   progress: Withdrawal,
 ): Promise<SubjectWithdrawn> {
   const { sql } = deps
-  const { accountId } = caller
   const grants: Grants = { subjectId: subject_id, purposes, siteId: site_id, ids, after }
   const withdrawn = dry_run ? [] : await withdrawGranted(deps, caller, grants, progress)
-  const { live, granting, selected, not_answered, has_site } = await countGrants(sql, accountId, grants)
+  const { live, granting, selected, not_answered, has_site } = await countGrants(sql, caller, grants)
   if (!has_site) throw noSite()
   const state = { remaining: granting, live, not_answered, complete: selected === 0, dry_run }
   if (!dry_run) return { ...state, withdrawn: withdrawn.length, records: withdrawn }
-  const page = await findGranting(sql, accountId, grants, { skip: [], limit: withdrawnRecordsLimit })
+  const page = await findGranting(sql, caller, grants, { skip: [], limit: withdrawnRecordsLimit })
   const records = page.map(row => {
     const { withdrawn, accepted } = turnOff(row, purposes)
     return { ...toJson(row, { purposes: withdrawn, accepted, version: row.version }), version: null, changed_at: null }
@@ -75,7 +74,7 @@ async function withdrawGranted(
   await writeInBatches(progress, {
     until: performance.now() + writingShare * (progress.until - performance.now()),
     limit: withdrawnRecordsLimit,
-    find: limit => findGranting(sql, accountId, grants, { skip: progress.skipped, limit }),
+    find: limit => findGranting(sql, caller, grants, { skip: progress.skipped, limit }),
     link: rows => toLinks(deps, caller, rows, grants.purposes),
     write: async links => {
       const changed = await withdrawRecords(sql, accountId, links, caller)

@@ -3,6 +3,7 @@ import type { Actor } from '../../src/evidence/chain.ts'
 import { among, auditAndLog, linksAndLocks } from '../consents/queries.ts'
 import type { BatchLink, StateRow } from '../consents/rows.ts'
 import { toArrayLiteral, toColumn } from '../db/fragments.ts'
+import { andReached, type Reach } from '../db/reach.ts'
 
 export interface Grants {
   readonly subjectId: string
@@ -19,9 +20,10 @@ export interface GrantingRow extends StateRow {
 }
 
 /** Includes deleted records; those of an account's other subjects never. */
-function ofSubject(sql: Sql, accountId: string, { subjectId, siteId }: Grants): Fragment {
+function ofSubject(sql: Sql, reach: Reach, { subjectId, siteId }: Grants): Fragment {
   const onSite = siteId === undefined ? sql`true` : sql`site_id = ${siteId}::uuid`
-  return sql`account_id = ${accountId} and subject_id = ${subjectId} and deleted_at is null and ${onSite}`
+  return sql`account_id = ${reach.accountId} ${andReached(sql, reach)} and subject_id = ${subjectId} and deleted_at is null
+    and ${onSite}`
 }
 
 /** As `purposeState` has it: accepted, and true. */
@@ -37,14 +39,14 @@ function isSelected(sql: Sql, { ids, after }: Grants): Fragment {
 
 export function findGranting(
   sql: Sql,
-  accountId: string,
+  reach: Reach,
   grants: Grants,
   { skip, limit }: { readonly skip: Iterable<string>; readonly limit: number },
 ): Promise<GrantingRow[]> {
   return sql<GrantingRow[]>`
     select id, version, chain_head, updated_at, accepted, preferences, policy_version, site_id, notice_entry
     from consents
-    where ${ofSubject(sql, accountId, grants)} and ${grantsAny(sql, grants)} and ${isSelected(sql, grants)}
+    where ${ofSubject(sql, reach, grants)} and ${grantsAny(sql, grants)} and ${isSelected(sql, grants)}
       and id <> all (${toArrayLiteral([...skip])}::uuid[])
     order by id limit ${limit}`
 }
@@ -59,7 +61,7 @@ export interface GrantCounts {
   has_site: boolean
 }
 
-export async function countGrants(sql: Sql, accountId: string, grants: Grants): Promise<GrantCounts> {
+export async function countGrants(sql: Sql, reach: Reach, grants: Grants): Promise<GrantCounts> {
   const isUnanswered = grants.purposes
     .map(purpose => sql`coalesce(jsonb_typeof(preferences -> ${purpose}::text), '') <> 'boolean'`)
     .reduce((any, one) => sql`${any} or ${one}`)
@@ -67,13 +69,15 @@ export async function countGrants(sql: Sql, accountId: string, grants: Grants): 
   const hasSite =
     siteId === undefined
       ? sql`true`
-      : sql`exists (select 1 from sites s where s.account_id = ${accountId} and s.id = ${siteId}::uuid)`
+      : sql`exists (
+          select 1 from sites s
+          where s.account_id = ${reach.accountId} and s.id = ${siteId}::uuid ${andReached(sql, reach, sql`s.id`)})`
   const [counts] = await sql<GrantCounts[]>`
     select count(*)::integer as live,
       (count(*) filter (where ${grantsAny(sql, grants)}))::integer as granting,
       (count(*) filter (where ${grantsAny(sql, grants)} and ${isSelected(sql, grants)}))::integer as selected,
       (count(*) filter (where accepted and (${isUnanswered})))::integer as not_answered, ${hasSite} as has_site
-    from consents where ${ofSubject(sql, accountId, grants)}`
+    from consents where ${ofSubject(sql, reach, grants)}`
   return counts ?? { live: 0, granting: 0, selected: 0, not_answered: 0, has_site: false }
 }
 

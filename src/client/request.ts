@@ -62,7 +62,7 @@ export interface ResponseInfo {
 export const jsonType = 'application/json'
 
 /** Loads the response's schema for a body that is not exact. */
-export interface Target extends Route {
+export type Target = Route & {
   readonly response: z.ZodType | (() => Promise<z.ZodType>)
   /** True only if the schema would return the body unchanged. */
   readonly isExact?: ((body: unknown) => boolean) | undefined
@@ -103,7 +103,7 @@ const nearMatchesPath = '/api/v1/subjects/near-matches'
 /** A sign-in counts as idempotent: it only creates another session. */
 export function callOf(
   connection: Pick<Connection, 'baseUrl' | 'key' | 'proxy'>,
-  route: Route,
+  route: Pick<Route, 'method' | 'path' | 'access' | 'scope'>,
   { params, query, body }: Input,
 ): Call {
   const { method, path } = route
@@ -122,7 +122,10 @@ export function callOf(
   }
 }
 
-export function isSignIn({ key }: Pick<Connection, 'key'>, { method, access }: Route): boolean {
+export function isSignIn(
+  { key }: Pick<Connection, 'key'>,
+  { method, access }: Pick<Route, 'method' | 'access'>,
+): boolean {
   return !key && method === 'POST' && access === 'anyone'
 }
 

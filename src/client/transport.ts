@@ -92,7 +92,7 @@ export async function openTransport(connection: Connection): Promise<Transport> 
     const { createRows } = await import('./batch.ts')
     const deadline = newDeadline()
     const sendRows = (target: Target, input: Input) => send(target, input, deadline)
-    const call = callOf(connection, { ...consents.create, scope: ['write', 'import'] }, {})
+    const call = callOf(connection, { ...consents.create, scope: ['write', 'import'] as const }, {})
     return await createRows({ ...backoff, deadline, send: sendRows, call, common }, rows)
   }
 

@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { accountRead, endpoint, type ResourceDocs } from './endpoint.ts'
+import { readers } from './roles.ts'
 import { Count, Id, Instant, pageOf, pageQuery, Timestamp, text } from './values.ts'
 
 export const auditActions = [
@@ -88,6 +89,8 @@ export type AuditPage = z.output<typeof AuditPage>
 export const audit = {
   list: endpoint({
     ...accountRead,
+    siteKeys: 'rejected',
+    roles: readers,
     summary: 'List who changed which setting, newest first',
     path: '/api/v1/audit',
     unit: 'optional',

@@ -3,6 +3,7 @@ import { Consent, ConsentDraft } from './consents.ts'
 import { type EndpointDocs, endpoint, NoQuery } from './endpoint.ts'
 import { ErrorBody } from './errors.ts'
 import type { ImportRow } from './imports.ts'
+import { operators } from './roles.ts'
 import { optional } from './values.ts'
 
 export const batchLimits = { rows: 1000, bytes: 1024 * 1024, importsPerUnit: 100 } as const
@@ -75,6 +76,8 @@ export const createBatch = endpoint({
   path: '/api/v1/consents/batch',
   access: 'account',
   scope: ['write', 'import'],
+  siteKeys: 'filtered',
+  roles: operators,
   query: NoQuery,
   body: ConsentBatch,
   status: 200,

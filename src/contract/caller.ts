@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { accountRead, endpoint, type ResourceDocs, scopes } from './endpoint.ts'
-import { roles } from './session.ts'
+import { everyRole, roles } from './roles.ts'
 import { Id, optional } from './values.ts'
 
 export const CallerIdentity = z.object({
@@ -10,6 +10,7 @@ export const CallerIdentity = z.object({
   role: optional(z.string())
     .meta({ enum: [...roles, null] })
     .describe('Of a user; null for a key.'),
+  site_ids: optional(z.array(Id)).describe('The sites that a key is restricted to; null for every site.'),
   scopes: optional(z.array(z.string().meta({ enum: scopes }))).describe('Of a key; null for a user.'),
 })
 export type CallerIdentity = z.output<typeof CallerIdentity>
@@ -17,6 +18,8 @@ export type CallerIdentity = z.output<typeof CallerIdentity>
 export const caller = {
   get: endpoint({
     ...accountRead,
+    siteKeys: 'allowed',
+    roles: everyRole,
     summary: 'Get the account and the credential of the request',
     path: '/api/v1/caller',
     unit: 'optional',

@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { RecordOrigin } from './consents.ts'
 import { accountRead, type EndpointDocs, endpoint } from './endpoint.ts'
+import { readers } from './roles.ts'
 import { Count, Id, Instant, optional, QueryBoolean, Timestamp, text, Uuid } from './values.ts'
 
 export const checkReasons = [
@@ -116,6 +117,8 @@ export type CheckAnswer = z.output<typeof CheckAnswer>
 
 export const check = endpoint({
   ...accountRead,
+  siteKeys: 'filtered',
+  roles: readers,
   summary: 'Check if a data subject consents to a purpose',
   path: '/api/v1/subjects/check',
   statesTime: true,

@@ -1,4 +1,5 @@
 import type { Route } from './endpoint.ts'
+import { operators, readers } from './roles.ts'
 
 const path = '/api/v1/consents'
 
@@ -9,6 +10,8 @@ export const consentRoutes = {
     path,
     access: 'account',
     scope: 'write',
+    siteKeys: 'filtered',
+    roles: operators,
     status: 201,
     errors: ['not_found', 'conflict'],
   },
@@ -18,6 +21,8 @@ export const consentRoutes = {
     path,
     access: 'account',
     scope: 'read',
+    siteKeys: 'filtered',
+    roles: readers,
     status: 200,
     streams: true,
   },
@@ -27,6 +32,8 @@ export const consentRoutes = {
     path: `${path}/:id`,
     access: 'account',
     scope: 'read',
+    siteKeys: 'filtered',
+    roles: readers,
     status: 200,
   },
   update: {
@@ -35,6 +42,8 @@ export const consentRoutes = {
     path: `${path}/:id`,
     access: 'account',
     scope: 'write',
+    siteKeys: 'filtered',
+    roles: operators,
     status: 200,
   },
   remove: {
@@ -43,6 +52,8 @@ export const consentRoutes = {
     path: `${path}/:id`,
     access: 'account',
     scope: 'erase',
+    siteKeys: 'filtered',
+    roles: operators,
     status: 200,
   },
   history: {
@@ -51,6 +62,8 @@ export const consentRoutes = {
     path: `${path}/:id/history`,
     access: 'account',
     scope: 'read',
+    siteKeys: 'filtered',
+    roles: readers,
     status: 200,
   },
 } as const satisfies Readonly<Record<string, Route>>

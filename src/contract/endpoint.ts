@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import type { ErrorCode } from './errors.ts'
+import type { Role } from './roles.ts'
 
 export const scopes = ['read', 'write', 'erase', 'notices', 'import'] as const
 export type Scope = (typeof scopes)[number]
@@ -7,19 +8,39 @@ export type Scope = (typeof scopes)[number]
 /** Scopes of a key created without any. */
 export const defaultScopes: readonly Scope[] = ['read', 'write', 'erase']
 
-/** `account`: an API key or a dashboard session; `site_token`: a browser with a site's token. */
-export type Access = 'anyone' | 'account' | 'session' | 'site_token'
+/**
+ * What an API key that is restricted to some sites gets. `filtered`: only what is of these sites, and for the rest what
+ * unknown ids get; `allowed`: everything, because none of it is of a site; `rejected`: 403.
+ */
+export type SiteKeys = 'filtered' | 'allowed' | 'rejected'
 
-/** Without schemas, which take longer to build than the rest of a command's start. */
-export interface Route {
+/** `account`: an API key or a dashboard session; `site_token`: a browser with a site's token. */
+type Permission =
+  | {
+      readonly access: 'anyone' | 'site_token'
+      readonly roles?: undefined
+      readonly scope?: undefined
+      readonly siteKeys?: undefined
+    }
+  | {
+      readonly access: 'session'
+      readonly roles: readonly Role[]
+      readonly scope?: undefined
+      readonly siteKeys?: undefined
+    }
+  | {
+      readonly access: 'account'
+      readonly roles: readonly Role[]
+      /** Of a key, which has no role. One of these is enough. */
+      readonly scope: Scope | readonly Scope[]
+      readonly siteKeys: SiteKeys
+    }
+export type Access = Permission['access']
+
+interface Call {
   readonly summary: string
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly path: `/${string}`
-  readonly access: Access
-  /** One of these is enough. Owners' sessions have all scopes; readers' sessions have `read` and every GET. */
-  readonly scope?: Scope | readonly Scope[]
-  /** Default: true for a GET and for the scope `read`. */
-  readonly allowsReader?: boolean
   /** Default: takes a unit of the quota, or is rejected. `optional`: takes one if left. */
   readonly unit?: 'optional' | 'free'
   /** Rejected while the service's clock is wrong. */
@@ -35,12 +56,15 @@ export interface Route {
   readonly errors?: readonly ErrorCode[]
 }
 
-export interface Endpoint<
+/** Without schemas, which take longer to build than the rest of a command's start. */
+export type Route = Call & Permission
+
+export type Endpoint<
   Params extends z.ZodType = z.ZodType,
   Query extends z.ZodType = z.ZodType,
   Body extends z.ZodType = z.ZodType,
   Response extends z.ZodType = z.ZodType,
-> extends Route {
+> = Route & {
   readonly params?: Params
   readonly query?: Query
   readonly body?: Body

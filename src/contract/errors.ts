@@ -19,7 +19,14 @@ export type ErrorCode = keyof typeof errorStatus
 
 /** Reasons that a caller handles differently from others of the same code. */
 export const errorReasons = {
-  forbidden: ['missing_scope', 'session_required', 'owner_required', 'foreign_origin', 'https_required'],
+  forbidden: [
+    'missing_scope',
+    'site_restricted',
+    'session_required',
+    'missing_role',
+    'foreign_origin',
+    'https_required',
+  ],
   conflict: [
     'name_taken',
     'idempotency_key_reused',

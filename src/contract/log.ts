@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { Checkpoint } from './documents/checkpoint.ts'
 import { Sha256, signed } from './documents/fields.ts'
 import { accountRead, endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
+import { everyRole, operators } from './roles.ts'
 import { Count, Id, QueryBoolean, queryInteger, Uuid } from './values.ts'
 
 const Index = queryInteger(0, 9_999_999_998)
@@ -59,6 +60,8 @@ const read = { ...accountRead, errors: ['not_found'] } as const
 export const log = {
   checkpoint: endpoint({
     ...read,
+    siteKeys: 'filtered',
+    roles: everyRole,
     summary: 'Get the newest signed checkpoint of the log of the account',
     path: '/api/v1/log/checkpoint',
     query: CheckpointQuery,
@@ -70,7 +73,8 @@ export const log = {
     path: '/api/v1/log/checkpoint',
     access: 'account',
     scope: 'read',
-    allowsReader: false,
+    siteKeys: 'allowed',
+    roles: operators,
     query: NoQuery,
     status: 200,
     response: signed(Checkpoint),
@@ -78,6 +82,8 @@ export const log = {
   }),
   timestamp: endpoint({
     ...read,
+    siteKeys: 'allowed',
+    roles: everyRole,
     summary: 'Get the timestamp of a checkpoint (RFC 3161)',
     path: '/api/v1/log/timestamp',
     query: z.strictObject({ tree_size: Size.optional().describe('Default: of the newest checkpoint that has one.') }),
@@ -86,6 +92,8 @@ export const log = {
   }),
   tlogCheckpoint: endpoint({
     ...read,
+    siteKeys: 'allowed',
+    roles: everyRole,
     summary: 'Get a checkpoint as a note for witnesses (C2SP tlog-checkpoint)',
     path: '/api/v1/log/tlog-checkpoint',
     query: z.strictObject({ tree_size: Size.optional().describe('Default: of the newest checkpoint.') }),
@@ -94,6 +102,8 @@ export const log = {
   }),
   tlogProof: endpoint({
     ...read,
+    siteKeys: 'filtered',
+    roles: everyRole,
     summary: 'Get the proof that an audit entry is in the log, with its checkpoint (C2SP tlog-proof)',
     path: '/api/v1/log/tlog-proof',
     query: InclusionQuery,
@@ -102,6 +112,8 @@ export const log = {
   }),
   inclusion: endpoint({
     ...read,
+    siteKeys: 'filtered',
+    roles: everyRole,
     summary: 'Get the proof that an audit entry is in the log',
     path: '/api/v1/log/inclusion',
     query: InclusionQuery,
@@ -109,6 +121,8 @@ export const log = {
   }),
   consistency: endpoint({
     ...read,
+    siteKeys: 'allowed',
+    roles: everyRole,
     summary: 'Get the proof that the log has only grown from one size to another',
     path: '/api/v1/log/consistency',
     query: z.strictObject({

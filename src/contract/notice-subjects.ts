@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { accountRead, type EndpointDocs, endpoint } from './endpoint.ts'
+import { readers } from './roles.ts'
 import { Count, Id, pageOf, pageQuery, queryInteger, Timestamp } from './values.ts'
 
 /** Number of live accepted records that one page examines. */
@@ -38,6 +39,8 @@ export type NoticeSubjectPage = z.output<typeof NoticeSubjectPage>
 
 export const noticeSubjects = endpoint({
   ...accountRead,
+  siteKeys: 'filtered',
+  roles: readers,
   summary: 'List the people who agreed to a policy version and no newer one, newest record first',
   path: '/api/v1/sites/:id/notices/:version/subjects',
   params: z.object({ id: z.string().meta({ format: 'uuid' }), version: queryInteger(1, 2_147_483_647) }),

@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { accountRead, endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
 import { LanguageTag } from './languages.ts'
+import { everyRole, publishers } from './roles.ts'
 import { Count, Id, Instant, Timestamp, text } from './values.ts'
 
 export const noticeMediaTypes = ['text/plain', 'text/markdown', 'text/html', 'application/pdf'] as const
@@ -158,8 +159,8 @@ const OfSite = z.object({ id: uuid })
 const OfVersion = z.object({ id: uuid, version })
 const OfText = z.object({ id: uuid, version, language })
 
-const reads = { ...accountRead, scope: ['read', 'notices'] } as const
-const writes = { access: 'account', scope: 'notices', query: NoQuery } as const
+const reads = { ...accountRead, scope: ['read', 'notices'], siteKeys: 'filtered', roles: everyRole } as const
+const writes = { access: 'account', scope: 'notices', siteKeys: 'filtered', roles: publishers, query: NoQuery } as const
 
 export const notices = {
   list: endpoint({

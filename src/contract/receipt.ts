@@ -1,10 +1,13 @@
 import * as z from 'zod'
 import { SignedConsentReceipt } from './documents/consent-receipt.ts'
 import { accountRead, ById, type EndpointDocs, endpoint } from './endpoint.ts'
+import { readers } from './roles.ts'
 
 /** Separate: its schema would add 5 % to the start of every command. */
 export const receipt = endpoint({
   ...accountRead,
+  siteKeys: 'filtered',
+  roles: readers,
   summary: 'Get a signed statement of what a record says and how it came about',
   path: '/api/v1/consents/:id/receipt',
   statesTime: true,
@@ -16,6 +19,8 @@ export const receipt = endpoint({
 /** A tar archive; `src/evidence/pack.md` has its files. */
 export const evidence = endpoint({
   ...accountRead,
+  siteKeys: 'filtered',
+  roles: readers,
   summary: 'Get an archive that proves a record without the service',
   path: '/api/v1/consents/:id/evidence',
   statesTime: true,
@@ -27,7 +32,7 @@ export const evidence = endpoint({
 
 export const evidenceDocs: EndpointDocs = {
   description:
-    'The record, its history and receipt, its notice with its texts, the entries of the administrators’ log about its site and its actors, and proofs that the log has them. The service verifies all of it, and signs the list of the files. An owner or an API key gets a checkpoint with the record first, if there is none; a reader gets a 503 until there is. No archive is made (409) of what does not verify, of a record with more than 500 events, or of a notice with texts of more than 16 MiB in total. A node makes one archive at a time, and answers 503 to what does not get its turn. `consentctl verify` checks an archive.',
+    'The record, its history and receipt, its notice with its texts, the entries of the administrators’ log about its site and its actors, and proofs that the log has them. The service verifies all of it, and signs the list of the files. An API key, an owner or an operator gets a checkpoint with the record first, if there is none; a reader gets a 503 until there is. No archive is made (409) of what does not verify, of a record with more than 500 events, or of a notice with texts of more than 16 MiB in total. A node makes one archive at a time, and answers 503 to what does not get its turn. `consentctl verify` checks an archive.',
   success: 'The archive.',
 }
 

@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { ById, endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
+import { operators, readers } from './roles.ts'
 import { Count, Id, pageOf, pageQuery, Timestamp, text } from './values.ts'
 
 const path = '/api/v1/requests'
@@ -130,11 +131,19 @@ export type RequestQuery = z.output<typeof RequestQuery>
 export const RequestPage = pageOf(DataSubjectRequest)
 export type RequestPage = z.output<typeof RequestPage>
 
-const register = { access: 'account', scope: 'erase', unit: 'optional', query: NoQuery, status: 200 } as const
+const register = {
+  access: 'account',
+  scope: 'erase',
+  siteKeys: 'rejected',
+  unit: 'optional',
+  query: NoQuery,
+  status: 200,
+} as const
 
 export const requests = {
   create: endpoint({
     ...register,
+    roles: operators,
     summary: 'Enter a data subject’s request into the register',
     method: 'POST',
     path,
@@ -145,6 +154,7 @@ export const requests = {
   }),
   list: endpoint({
     ...register,
+    roles: readers,
     summary: 'List the requests of the register, newest entry first',
     method: 'GET',
     path,
@@ -153,6 +163,7 @@ export const requests = {
   }),
   get: endpoint({
     ...register,
+    roles: readers,
     summary: 'Get a request with its audit entries',
     method: 'GET',
     path: `${path}/:id`,
@@ -161,6 +172,7 @@ export const requests = {
   }),
   update: endpoint({
     ...register,
+    roles: operators,
     summary: 'Correct, assign, extend or close a request, or add a receipt to it',
     method: 'PATCH',
     path: `${path}/:id`,

@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { Consent } from './consents.ts'
 import { ById, type EndpointDocs, endpoint, NoQuery } from './endpoint.ts'
+import { operators } from './roles.ts'
 
 export const Restoration = z.strictObject({
   despite_erasure: z
@@ -16,6 +17,8 @@ export const restore = endpoint({
   path: '/api/v1/consents/:id/restore',
   access: 'account',
   scope: 'erase',
+  siteKeys: 'filtered',
+  roles: operators,
   params: ById,
   query: NoQuery,
   body: Restoration,

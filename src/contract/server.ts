@@ -1,4 +1,4 @@
-import type { Role } from './session.ts'
+import type { Role } from './roles.ts'
 
 /** `lost`: missing; `shortened`: missing at the end; `forged`: never written by the service. */
 export type Problem = 'changed' | 'reordered' | 'lost' | 'shortened' | 'forged'

@@ -1,11 +1,9 @@
 import * as z from 'zod'
 import { endpoint, type HeaderDocs, NoQuery, type ResourceDocs } from './endpoint.ts'
+import { everyRole, roles } from './roles.ts'
 import { Id, Timestamp, text } from './values.ts'
 
 const path = '/api/v1/session'
-
-export const roles = ['owner', 'reader'] as const
-export type Role = (typeof roles)[number]
 
 export const Credentials = z.strictObject({ email: text(1, 254), password: text(1, 1024) })
 export type Credentials = z.output<typeof Credentials>
@@ -42,6 +40,7 @@ export const session = {
     method: 'GET',
     path,
     access: 'session',
+    roles: everyRole,
     query: NoQuery,
     status: 200,
     response: Session,
@@ -51,7 +50,7 @@ export const session = {
     method: 'DELETE',
     path,
     access: 'session',
-    allowsReader: true,
+    roles: everyRole,
     query: NoQuery,
     status: 204,
     response: z.null(),

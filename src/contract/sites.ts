@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { accountRead, ById, endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
+import { everyRole, owners } from './roles.ts'
 import { Count, Id, optional, PolicyVersion, QueryBoolean, Timestamp, text } from './values.ts'
 
 const path = '/api/v1/sites'
@@ -89,6 +90,8 @@ export type NewToken = z.output<typeof NewToken>
 export const sites = {
   list: endpoint({
     ...accountRead,
+    siteKeys: 'filtered',
+    roles: everyRole,
     summary: 'List the sites of the account, newest first',
     path,
     scope: ['read', 'notices'],
@@ -101,6 +104,7 @@ export const sites = {
     method: 'POST',
     path,
     access: 'session',
+    roles: owners,
     query: NoQuery,
     body: SiteDraft,
     status: 201,
@@ -112,6 +116,7 @@ export const sites = {
     method: 'PATCH',
     path: `${path}/:id`,
     access: 'session',
+    roles: owners,
     params: ById,
     query: NoQuery,
     body: SiteChange,
@@ -124,6 +129,7 @@ export const sites = {
     method: 'POST',
     path: `${path}/:id/token`,
     access: 'session',
+    roles: owners,
     params: ById,
     query: NoQuery,
     body: TokenRotation,

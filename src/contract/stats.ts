@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { ConsentQuery, isRange } from './consents.ts'
 import { accountRead, endpoint, type ResourceDocs } from './endpoint.ts'
 import { parseInstant } from './instant.ts'
+import { everyRole, readers } from './roles.ts'
 import { Count, Id, optional, QueryBoolean, Timestamp, Uuid } from './values.ts'
 
 /** Smaller groups are hidden without `exact`. */
@@ -82,6 +83,8 @@ export type CountQuery = z.output<typeof CountQuery>
 export const stats = {
   get: endpoint({
     ...accountRead,
+    siteKeys: 'filtered',
+    roles: everyRole,
     summary: 'Count records, persons and their answers',
     path: '/api/v1/stats',
     query: StatsQuery,
@@ -89,6 +92,8 @@ export const stats = {
   }),
   count: endpoint({
     ...accountRead,
+    siteKeys: 'filtered',
+    roles: readers,
     summary: 'Count the records of a list',
     path: '/api/v1/stats/count',
     query: CountQuery,

@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
+import { operators, readers } from './roles.ts'
 import { ExactCount, Id, optional, Timestamp, text, Uuid } from './values.ts'
 import { SubjectWithdrawal, SubjectWithdrawn, withdrawnRecordsLimit } from './withdrawals.ts'
 
@@ -139,6 +140,8 @@ const post = { method: 'POST', access: 'account', query: NoQuery, status: 200 } 
 export const subjects = {
   erase: endpoint({
     ...post,
+    siteKeys: 'rejected',
+    roles: operators,
     summary: 'Delete records of a subject, over all sites of the account; their history stays',
     path: '/api/v1/subjects/erase',
     scope: 'erase',
@@ -148,6 +151,8 @@ export const subjects = {
   }),
   withdraw: endpoint({
     ...post,
+    siteKeys: 'filtered',
+    roles: operators,
     summary: 'Turn off purposes in the records of a subject that grant them, over all sites of the account or one',
     path: '/api/v1/subjects/withdraw',
     scope: 'write',
@@ -158,6 +163,8 @@ export const subjects = {
   }),
   certifyPurge: endpoint({
     ...post,
+    siteKeys: 'rejected',
+    roles: readers,
     summary: 'Certify which records hold no personal data any more',
     path: '/api/v1/subjects/purged',
     statesTime: true,
@@ -167,6 +174,8 @@ export const subjects = {
   }),
   purge: endpoint({
     ...post,
+    siteKeys: 'rejected',
+    roles: operators,
     summary: 'Purge the personal data of deleted records at once',
     path: '/api/v1/subjects/purge',
     scope: 'erase',
@@ -176,6 +185,8 @@ export const subjects = {
   }),
   nearMatches: endpoint({
     ...post,
+    siteKeys: 'filtered',
+    roles: readers,
     summary: 'Find identifiers that differ from one only in case, blanks or Unicode form',
     path: '/api/v1/subjects/near-matches',
     scope: 'read',

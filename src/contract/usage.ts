@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { accountRead, endpoint, type ResourceDocs } from './endpoint.ts'
+import { readers } from './roles.ts'
 import { Count, Timestamp } from './values.ts'
 
 export const Usage = z.object({
@@ -16,6 +17,8 @@ export type Usage = z.output<typeof Usage>
 export const usage = {
   get: endpoint({
     ...accountRead,
+    siteKeys: 'rejected',
+    roles: readers,
     summary: 'Get the usage of the monthly quota',
     path: '/api/v1/usage',
     unit: 'free',

@@ -137,8 +137,9 @@ function adviceByReason({ reason, call }: ApiError): Advice | undefined {
 }
 
 const adviceOf: Readonly<Record<Exclude<ErrorReason, 'missing_scope'>, Advice>> = {
+  site_restricted: { hint: 'use a key that is not restricted to sites' },
   session_required: { hint: 'sign in as a user: --email' },
-  owner_required: { why: undefined, hint: 'sign in as an owner of the account' },
+  missing_role: { why: undefined, hint: 'sign in as a user with that role: consentctl admin user list' },
   foreign_origin: {
     hint: 'check the address of the instance, and that no proxy removes cookies or the Origin header',
   },

@@ -26,9 +26,10 @@ export interface Identity {
   readonly api_key_id: string | null
 }
 
-/** `scopes`: null for a user, or if unknown. */
+/** `scopes`: null for a user, or if unknown; `site_ids`: null for every site, or if unknown. */
 export interface IdentifiedKey extends Identity {
   readonly scopes: readonly string[] | null
+  readonly site_ids: readonly string[] | null
 }
 
 export interface Signer extends Operator, IdentifiedKey {
@@ -50,14 +51,14 @@ export async function openSigner(
   return { ...findOperator(), instance, profile: store.profile, store, key: receiptKey, ...identified }
 }
 
-const unknown: IdentifiedKey = { account_id: null, api_key_id: null, scopes: null }
+const unknown: IdentifiedKey = { account_id: null, api_key_id: null, scopes: null, site_ids: null }
 
 /** The account matters because another account's record is just a 404. */
 export async function identify(api: Client, onResponse?: (response: ResponseInfo) => void): Promise<IdentifiedKey> {
   if (!(await api.supports(caller.get))) return unknown
   try {
-    const { account_id, kind, id, scopes } = await api.call(caller.get, { onResponse })
-    return { account_id, api_key_id: kind === 'api_key' ? id : null, scopes }
+    const { account_id, kind, id, scopes, site_ids } = await api.call(caller.get, { onResponse })
+    return { account_id, api_key_id: kind === 'api_key' ? id : null, scopes, site_ids }
   } catch (error) {
     if (explain(error).code === 'forbidden') return unknown // the key may write but not read
     throw error
@@ -73,6 +74,22 @@ export function requireScope({ settings }: Context, { scopes }: IdentifiedKey, s
   const message = `The API key lacks the scope ${scope}.`
   const why = `the key came from ${requireApiKey(settings).source}`
   throw new Explained(new CliError('forbidden', exit.auth, message), { why, hint: scopeHint([scope]) })
+}
+
+/**
+ * A receipt is about all that the account has of a person.
+ * @throws CliError `forbidden` (exit 4)
+ */
+export function requireEverySite({ site_ids }: Pick<IdentifiedKey, 'site_ids'>): void {
+  if (site_ids === null) return
+  throw new CliError(
+    'forbidden',
+    exit.auth,
+    'the API key is restricted to some sites: it does not see all of a person',
+    {
+      hint: 'use a key that is not restricted to sites',
+    },
+  )
 }
 
 export function findOperator(): Operator {

@@ -14,6 +14,7 @@ export const keyView: View<ApiKey> = {
     field('name', { rank: 2 }),
     field('hint', { text: row => (row.hint === null ? '' : `sk-…${row.hint}`), whole: true, rank: 3 }),
     field('scopes', { text: row => row.scopes.join(','), rank: 4 }),
+    field('site_ids', { title: 'sites', text: row => row.site_ids?.join(',') ?? '', rank: 6.7 }),
     field('created_at', { text: row => minute(row.created_at), rank: 8 }),
     field('expires_at', { text: row => minute(row.expires_at), rank: 5 }),
     field('last_used_on', { rank: 7 }),

@@ -9,7 +9,7 @@ import { coverAccount } from '../../server/evidence/log.ts'
 import { openSigner, type Signer } from '../../server/evidence/signer.ts'
 import { newId } from '../../server/ids.ts'
 import { insertKey } from '../../server/keys/queries.ts'
-import { api, type Endpoint } from '../../src/contract/index.ts'
+import { api, type Endpoint, type Role } from '../../src/contract/index.ts'
 import {
   type CallOptions,
   cursorSecret,
@@ -73,6 +73,7 @@ export async function newHoldings(service: TestService): Promise<Holdings> {
       keyHash: hashOf(spare),
       hint: hintOf(spare),
       scopes: ['read'],
+      siteIds: null,
       createdAt: new Date(),
       expiresAt: null,
     },
@@ -241,13 +242,18 @@ export async function credentialFor(
 }
 
 /** The headers of a session of another user of the account, who may only read. */
-export async function readerSession(service: TestService, { accountId }: TestAccount): Promise<Signed> {
+export function readerSession(service: TestService, account: TestAccount): Promise<Signed> {
+  return sessionOf(service, account, 'reader')
+}
+
+/** The headers of a session of another user of the account with this role. */
+export async function sessionOf(service: TestService, { accountId }: TestAccount, role: Role): Promise<Signed> {
   const id = newId()
   await insertUser(service.sql, {
     account_id: accountId,
     id,
     email: `${id}@example.com`,
-    role: 'reader',
+    role,
     created_at: new Date(),
     passwordHash: 'none',
   })

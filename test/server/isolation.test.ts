@@ -153,7 +153,7 @@ function expectedStatus({ endpoint }: Route, place: Place, field: string, { name
   if (!mayPass.includes(endpoint.access)) {
     return endpoint.access === 'session' && mayPass.includes('account') ? 403 : 401
   }
-  if (name.startsWith('a reader') && endpoint.method !== 'GET' && endpoint.scope !== 'read') return 403
+  if (name.startsWith('a reader') && !endpoint.roles?.includes('reader')) return 403
   if (place === 'params') return 404
   if (place === 'query') return { cursor: 400, record_id: 404 }[field] ?? 200
   const isOfSite = 'site_id' in shapeOf(endpoint.body)

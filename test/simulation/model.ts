@@ -1,6 +1,7 @@
 // The promises of the service's statements, without SQL: each function carries out one statement of a module of queries, atomically.
 
 import type { BatchLink, Claim, ListFilters, NewRecord } from '../../server/consents/rows.ts'
+import type { Reach } from '../../server/db/reach.ts'
 import type { LeaseRequest, Period, TakenLease, UsageRow } from '../../server/quota/queries.ts'
 import type { Consent, FilterName } from '../../src/contract/index.ts'
 import type { Link } from '../../src/evidence/chain.ts'
@@ -78,7 +79,7 @@ export class Model {
   findKey({ accountId, keyHash }: { accountId: string; keyHash: Buffer }) {
     if (accountId !== this.accountId || keyHash.toString('hex') !== this.keyHash) return []
     const scopes = ['read', 'write', 'erase']
-    return [{ account_id: accountId, id: this.keyId, scopes, expires_at: null, last_used_on: null }]
+    return [{ account_id: accountId, id: this.keyId, scopes, site_ids: null, expires_at: null, last_used_on: null }]
   }
 
   recordKeyUse(): [] {
@@ -135,14 +136,14 @@ export class Model {
     })
   }
 
-  findConsentsJson(_account: string, ids: readonly string[], includeDeleted: boolean) {
+  findConsentsJson(_reach: Reach, ids: readonly string[], includeDeleted: boolean) {
     return ids.flatMap(id => {
       const row = this.latest(id)
       return row && (includeDeleted || row.deleted_at === null) ? [{ id, json: JSON.stringify(row) }] : []
     })
   }
 
-  findConsent(_account: string, id: string) {
+  findConsent(_reach: Reach, id: string) {
     const versions = this.consents.get(id)?.versions ?? []
     const last = versions.at(-1)
     if (!last || last.row.deleted_at !== null) return []
@@ -171,7 +172,7 @@ export class Model {
     return [{ json: JSON.stringify(row) }]
   }
 
-  findPage(_account: string, filters: ListFilters, limit: number) {
+  findPage(_reach: Reach, filters: ListFilters, limit: number) {
     const { before, include_deleted: includeDeleted, ...values } = filters
     const wanted = Object.entries(values).filter(([, value]) => value !== undefined)
     const rows = [...this.consents.keys()]

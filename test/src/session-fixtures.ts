@@ -79,6 +79,7 @@ export function apiKeyOf(fields: Partial<ApiKey> = {}): ApiKey {
     name: 'backend',
     hint: 'a1b2',
     scopes: ['read', 'write'],
+    site_ids: null,
     created_by: 'privacy@example.com',
     created_at: '2026-01-31T09:30:00.000Z',
     expires_at: null,

@@ -66,6 +66,9 @@ export function fails(status: number, error: string, message = 'it failed', reas
   return HttpResponse.json({ error, message, reason }, { status })
 }
 
+/** An instance that does not say who calls. */
+export const noCaller = http.get('*/api/v1/caller', () => fails(404, 'not_found'))
+
 /** A list of `count` records: pages by `limit`, cursors that say how many records came before. */
 export function listOf(count: number, make = (index: number) => consent({ id: uuid(index) })): RequestHandler {
   return http.get(consentsPath, ({ request }) => {

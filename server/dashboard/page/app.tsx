@@ -41,7 +41,7 @@ export function App() {
           </p>
         </Dialog>
       )}
-      <Frame email={session.user.email} isReader={session.user.role !== 'owner'} />
+      <Frame email={session.user.email} role={session.user.role} />
     </>
   )
 }
@@ -61,9 +61,16 @@ function SignIn({ email: known }: { readonly email: string }) {
   )
 }
 
-function Frame({ email, isReader }: { readonly email: string; readonly isReader: boolean }) {
+const roleTexts: Readonly<Record<string, string>> = {
+  operator: 'operator: changes records and requests, but no settings',
+  publisher: 'publisher: sees and publishes notices',
+  reader: 'reader: sees all, changes nothing',
+}
+
+function Frame({ email, role }: { readonly email: string; readonly role: string }) {
   const place = usePlace()
-  const current = screens.find(({ path }) => path === place.screen) ?? screens[0]
+  const shown = screens.filter(({ reads }) => reads.roles?.some(each => each === role))
+  const current = shown.find(({ path }) => path === place.screen) ?? shown[0]
   const leaving = useAction(signOut)
   if (!current) return null
   return (
@@ -75,7 +82,7 @@ function Frame({ email, isReader }: { readonly email: string; readonly isReader:
         <strong>consentctl</strong>
         <nav aria-label="Screens">
           <ul>
-            {screens.map(({ path, title }) => (
+            {shown.map(({ path, title }) => (
               <li key={path}>
                 <a href={linkTo(path)} aria-current={path === current.path ? 'page' : undefined}>
                   {title}
@@ -87,7 +94,7 @@ function Frame({ email, isReader }: { readonly email: string; readonly isReader:
         <div class="buttons who">
           <span>
             <Text of={email} />
-            {isReader && <small> reader: sees all, changes nothing</small>}
+            {roleTexts[role] && <small> {roleTexts[role]}</small>}
           </span>
           <Button text="Sign out" kind="small" onClick={() => mayLeave() && leaving.run()} />
           <Problem error={leaving.error} />

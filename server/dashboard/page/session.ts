@@ -1,6 +1,7 @@
 import { clientOn } from '../../../src/client/client.ts'
 import { ApiError } from '../../../src/client/errors.ts'
 import { api } from '../../../src/contract/api.ts'
+import type { Route } from '../../../src/contract/endpoint.ts'
 import type { Session } from '../../../src/contract/session.ts'
 import { warnOfLoss } from './leaving.ts'
 import { newStore } from './store.ts'
@@ -29,8 +30,10 @@ export const client = clientOn(async () =>
   }),
 )
 
-export function useMayChange(): boolean {
-  return useSession().session?.user.role === 'owner'
+/** True if the role of the user may call the endpoint. */
+export function useMay({ roles = [] }: Pick<Route, 'roles'>): boolean {
+  const own = useSession().session?.user.role
+  return roles.some(role => role === own)
 }
 
 export function useEmail(): string | undefined {

@@ -7,8 +7,8 @@ import { formatCount } from '../../cli/messages.ts'
 import { many, one, pagesOf } from '../../cli/output.ts'
 import { readPassword } from '../../cli/sign-in.ts'
 import type { Context } from '../../context.ts'
+import { roles } from '../../contract/roles.ts'
 import type { NewUser, RemovedUser, UserInfo } from '../../contract/server.ts'
-import { roles } from '../../contract/session.ts'
 import { type Column, type View, visible } from '../../output/index.ts'
 import { field, minute } from '../../views/field.ts'
 
@@ -41,19 +41,20 @@ export function add(command: Command, ctx: Context): void {
     command
       .requiredOption('--email <address>', 'e-mail address that the user signs in with')
       .addOption(
-        new Option('--role <role>', 'an owner may do everything, a reader only read')
-          .choices([...roles])
-          .makeOptionMandatory(),
+        new Option('--role <role>', 'what the user may do (see below)').choices([...roles]).makeOptionMandatory(),
       )
       .option('--account <account>', 'id of the account, or a user’s e-mail; required if there are several')
       .option('--password-stdin', 'read the password from standard input instead of generating one'),
   )
     .description(`
-A reader can sign in and see everything in the account, but change nothing. All nodes of the
-server must have this version before the first reader is added. A generated password is shown only once.
+An owner may do everything. An operator sees everything, and changes records and the register of requests:
+also erasures, withdrawals and purges. A publisher sees and publishes notices, and sees sites and statistics,
+but nothing about a person. A reader sees everything and changes nothing. Only an owner manages sites and
+keys. A generated password is shown only once.
 
 Examples:
   $ consentctl admin user add --email auditor@example.com --role reader
+  $ consentctl admin user add --email support@example.com --role operator
   $ consentctl admin user add --email li@example.com --role owner --account privacy@example.com`)
     .action(
       action(

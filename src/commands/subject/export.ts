@@ -33,6 +33,10 @@ Examples:
       fileAction(ctx, Options, async (_, { operands, ...person }, path) => {
         const { subjects, request: registered } = await readPerson(ctx, operands, person)
         const request = { ...(await openSigner(ctx)), subjects }
+        if (request.site_ids !== null)
+          await ctx.say(
+            `note: the API key is restricted to ${formatCount(request.site_ids.length, 'site')}: only their records are exported`,
+          )
         const asked = { ticket: registered?.ticket ?? '', subjects, request_id: registered?.id, isLine: false }
         await tellLeftOut(ctx, await warnOfNear(ctx, asked), 'exported')
         const files = await openExport(path, '--out')

@@ -5,7 +5,7 @@ import type { Output } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
 import { erasureJobs, requireSameAccount, resumeCommandOf, resumeJob } from '../../erasure/job.ts'
 import { findMadeReceipt, findReceiptsOfJob } from '../../erasure/receipts.ts'
-import { findReceiptKey, openSigner } from '../../receipts/signer.ts'
+import { findReceiptKey, openSigner, requireEverySite } from '../../receipts/signer.ts'
 import { locateReceipts, requireAppendable } from '../../receipts/store.ts'
 import { requireSameOrigin } from '../../settings/settings.ts'
 import { erasureView } from '../../views/subject.ts'
@@ -46,6 +46,7 @@ async function runResume(ctx: Context, wanted: string): Promise<Output<unknown>>
       return runJob(job, { signer: null, earlier })
     await requireAppendable(store)
     const signer = await openSigner(ctx)
+    requireEverySite(signer)
     await requireSameAccount(job, signer)
     return runJob(job, { signer, earlier })
   } catch (error) {

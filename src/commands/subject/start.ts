@@ -21,7 +21,7 @@ import {
 import { exit, usageError } from '../../errors/errors.ts'
 import { exitOf } from '../../errors/explain.ts'
 import { declinedError, prompt } from '../../io/prompt.ts'
-import { openSigner, requireScope, type Signer } from '../../receipts/signer.ts'
+import { openSigner, requireEverySite, requireScope, type Signer } from '../../receipts/signer.ts'
 import { requireAppendable } from '../../receipts/store.ts'
 import { consentView } from '../../views/consent.ts'
 import { type ErasureRow, erasureView, type PersonRow, personView } from '../../views/subject.ts'
@@ -62,6 +62,7 @@ export async function startErasure(ctx: Context, order: Order, options: StartOpt
   const { dryRun, confirm, asks, showSubject = false } = options
   const { people, source, sha256, given, files } = order
   const signer = dryRun ? null : await openSigner(ctx)
+  if (signer) requireEverySite(signer)
   const plans: Planned[] = []
   for (const asked of people) {
     const near = await warnOfNear(ctx, { ...asked, isLine: source !== null })

@@ -28,10 +28,11 @@ import { readText } from '../../io/input.ts'
 import { openOutFile } from '../../io/new-file.ts'
 import {
   findReceiptKey,
-  type Identity,
+  type IdentifiedKey,
   identify,
   ownKeys,
   type ReceiptKey,
+  requireEverySite,
   requireSameInstance,
 } from '../../receipts/signer.ts'
 import { listNumbers, locateReceipts, type ReceiptStore, readHead, receiptPath } from '../../receipts/store.ts'
@@ -93,7 +94,7 @@ async function runChecks(
   const checks = [form, checkSignature(found, keys), chain]
   const about = subject === undefined ? null : isAbout(found.receipt, subject, key)
   if (subject !== undefined) checks.push(checkSubject(about))
-  let identity: Promise<Identity> | undefined
+  let identity: Promise<IdentifiedKey> | undefined
   // The records of another person say nothing about this receipt.
   const scope = { subject: about === false ? undefined : subject, identify: () => (identity ??= identify(ctx.api)) }
   if (live && found.receipt.certificates.length > 0)
@@ -158,7 +159,7 @@ function checkSubject(about: boolean | null): Checked {
 
 interface LiveScope {
   readonly subject: string | undefined
-  readonly identify: () => Promise<Identity>
+  readonly identify: () => Promise<IdentifiedKey>
 }
 
 async function checkCertificates(
@@ -208,7 +209,8 @@ async function checkLive(ctx: Context, receipt: ErasureReceipt, { subject, ident
   const ids = receipt.records.map(({ id }) => id)
   if (ids.length === 0 && subject === undefined)
     return skip('live', 'it lists no records: name the data subject with --subject')
-  const { account_id } = await identify()
+  const { account_id, ...key } = await identify()
+  requireEverySite(key)
   const listed = subject === undefined ? [] : (await liveRecords(ctx.api, [subject])).map(({ id }) => id)
   const states = await findStates(ctx.api, ids)
   const inState = (wanted: RecordState) => ids.filter(id => states.get(id) === wanted)

@@ -42,7 +42,7 @@ export async function populate(
   const callers: (Caller & { siteId: string })[] = []
   for (let index = 0; index < accounts; index += 1) {
     const { accountId, siteId, keyId } = await newAccount(sql)
-    callers.push({ accountId, siteId, kind: 'api_key' as const, id: keyId })
+    callers.push({ accountId, siteIds: null, siteId, kind: 'api_key' as const, id: keyId })
   }
   for (const stage of [0, 1, 2]) {
     const share = Math.ceil(records / 3)

@@ -125,7 +125,7 @@ describe('removeUser', () => {
   it('prevents a session still open on another node from creating a key', async () => {
     const { id } = await add({ role: 'owner' })
     await removeUser(service.sql, { email })
-    const caller = { kind: 'user', id, accountId: account.accountId } as const
+    const caller = { kind: 'user', id, accountId: account.accountId, siteIds: null } as const
     await expect(createKey({ sql: service.sql, keys: new Cache() }, caller, { name: 'late' })).rejects.toThrow(
       'removed',
     )

@@ -67,7 +67,7 @@ async function newChangedAccount(sql: Sql): Promise<TestAccount> {
   await updateSite(sql, site, change, { actor, at })
   await replaceToken(sql, site, { tokenHash: randomBytes(32), at, until: new Date(at.getTime() + 60_000) }, actor)
   const key = { id: newId(), name: 'CI', keyHash: randomBytes(32), hint: 'abcd', scopes: ['write'] as const }
-  await insertKey(sql, accountId, { ...key, createdAt: at, expiresAt: null }, actor)
+  await insertKey(sql, accountId, { ...key, siteIds: null, createdAt: at, expiresAt: null }, actor)
   await revokeKey(sql, { accountId, id: key.id, at }, actor)
   await setPassword(sql, { accountId, userId }, { passwordHash: 'another', at }, machine)
   await updateQuota(sql, accountId, { monthlyQuota: 1000, at })

@@ -45,7 +45,7 @@ function newDeps(failing = '\0') {
   return { deps, statements: () => statements }
 }
 
-const callerOf = ({ accountId, keyId }: Owner) => ({ accountId, kind: 'api_key', id: keyId }) as const
+const callerOf = ({ accountId, keyId }: Owner) => ({ accountId, siteIds: null, kind: 'api_key', id: keyId }) as const
 const draft = (fields: object = {}) => ({ site_id: owner.siteId, ...fields }) as ConsentDraft
 const parse = ({ json }: Created) => JSON.parse(json) as Consent
 /** Drafts by their index, as `createMany` takes them. */
@@ -110,7 +110,7 @@ describe('createConsent › calls in one tick', () => {
     await readPolicies(deps, owner.accountId, [owner.siteId])
     await findPublished(deps, owner.accountId, [{ siteId: owner.siteId, version: 1 }])
     const before = statements()
-    const user = { accountId: owner.accountId, kind: 'user', id: owner.userId } as const
+    const user = { accountId: owner.accountId, siteIds: null, kind: 'user', id: owner.userId } as const
     const [one, other] = await Promise.all([
       createConsent(deps, callerOf(owner), draft(), null),
       createConsent(deps, user, draft(), null),

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { findExpiring } from '../../../server/consents/queries.ts'
+import { wholeAccount } from '../../../server/db/reach.ts'
 import { firstIdAt } from '../../../server/ids.ts'
 import { seed } from '../../bench/seed.ts'
 import { skippedOnCitus, useDatabase } from '../../support/database.ts'
@@ -95,7 +96,9 @@ describe.skipIf(hasPlansElsewhere).each(['force_custom_plan', 'force_generic_pla
     for (const own of [{}, { siteId: site }])
       for (const after of [undefined, { at, id: firstIdAt(0) }]) {
         const filters = { ...own, from: null, to: inDays(100), after }
-        const plan = await planning(sql, mode, tx => explained(tx, findExpiring(tx, accountId, filters, 50)))
+        const plan = await planning(sql, mode, tx =>
+          explained(tx, findExpiring(tx, wholeAccount(accountId), filters, 50)),
+        )
         expect(rowsOf(plan), JSON.stringify(filters)).toBeLessThan(250)
       }
   })

@@ -2,6 +2,7 @@ import type { Sql } from 'postgres'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { findPage } from '../../../server/consents/queries.ts'
 import type { ListFilters } from '../../../server/consents/rows.ts'
+import { wholeAccount } from '../../../server/db/reach.ts'
 import { firstIdAt, lastIdAt } from '../../../server/ids.ts'
 import { listLive } from '../../../server/purge/queries.ts'
 import { type Seeded, seed } from '../../bench/seed.ts'
@@ -57,7 +58,7 @@ describe.skipIf(hasPlansElsewhere).each(['force_custom_plan', 'force_generic_pla
     const read = await planning(database.sql, mode, async tx => {
       const numbers: [name: string, rows: number][] = []
       for (const [name, some] of combined()) {
-        const query = findPage(tx, accountId, some, limit)
+        const query = findPage(tx, wholeAccount(accountId), some, limit)
         numbers.push([name, await rowsRead(tx, query)])
       }
       return numbers

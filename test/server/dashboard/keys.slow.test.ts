@@ -30,6 +30,20 @@ describe.skipIf(!browserPath)('the dashboard', () => {
       expect(await page.content()).not.toContain(key)
     })
 
+    it('creates a key for one of two sites, and shows its site', async () => {
+      const account = await service.newAccount()
+      const { id } = (await call(account, 'POST', 'sites', { name: 'Blog' })).body
+      const page = await dashboard.open(account, 'keys')
+      await page.getByRole('button', { name: 'Create a key' }).click()
+      await page.getByLabel('Name').fill('agency')
+      await page.getByLabel('Blog').check()
+      await dashboard.expectAccessible()
+      await page.getByRole('button', { name: 'Create the key' }).click()
+      await page.getByRole('group', { name: 'The key agency is created.' }).waitFor()
+      expect(await page.getByRole('row', { name: 'agency' }).innerText()).toContain('Blog')
+      expect((await call(account, 'GET', 'keys')).body.data[0]).toMatchObject({ site_ids: [id] })
+    })
+
     it('shows why the service rejects an expiry, and keeps the input', async () => {
       const page = await dashboard.open(await service.newAccount(), 'keys')
       await page.getByRole('button', { name: 'Create a key' }).click()

@@ -339,7 +339,7 @@ describe.skipIf(!browserPath)('the dashboard › person', () => {
     await dashboard.page.reload()
     await find()
     await seen('1 live record')
-    await seen('Only an owner can erase.')
+    await seen('Only an owner or an operator can erase.')
     expect(await button(/^Erase/).count()).toBe(0)
   })
 

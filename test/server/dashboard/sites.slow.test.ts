@@ -167,7 +167,20 @@ describe.skipIf(!browserPath)('the dashboard › sites', () => {
     expect(await page.getByRole('textbox').count()).toBe(0)
     expect(await page.getByRole('button').allInnerTexts()).toEqual(['Skip to the content', 'Sign out', 'Copy', 'Copy'])
     await page.goto(`${service.url}/#/sites/new`)
-    await page.getByText('Readers cannot create sites.').waitFor()
+    await page.getByText('Only an owner can create sites.').waitFor()
     expect(await page.locator('.command').count()).toBe(0)
+  })
+
+  it('shows a publisher the screens of notices, sites and statistics, and an operator all, without controls of settings', async () => {
+    const account = await service.newAccount()
+    const screensOf = async (role: string) => {
+      await service.sql`update users set role = ${role} where account_id = ${account.accountId}`
+      const page = await dashboard.open(account, 'sites')
+      await page.getByRole('link', { name: 'a site' }).waitFor()
+      expect(await page.getByRole('link', { name: 'New site' }).count()).toBe(0)
+      return await page.getByRole('navigation', { name: 'Screens' }).getByRole('link').allInnerTexts()
+    }
+    expect(await screensOf('publisher')).toEqual(['Statistics', 'Notices', 'Sites'])
+    expect(await screensOf('operator')).toHaveLength(8)
   })
 })

@@ -1,5 +1,6 @@
 import type { Sql } from 'postgres'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { wholeAccount } from '../../../server/db/reach.ts'
 import { coverAll } from '../../../server/evidence/log.ts'
 import { getConsistency, getInclusion } from '../../../server/evidence/proofs.ts'
 import { openSigner, type Signer } from '../../../server/evidence/signer.ts'
@@ -160,7 +161,7 @@ describe(`a log of ${leaves} leaves with checkpoints at random sizes`, () => {
     for (let proof = 0; proof < proofs; proof += 1) {
       const [index, pair] = [Math.floor(Math.random() * leaves), [randomSize(), randomSize()].sort((a, b) => a - b)]
       const start = performance.now()
-      const inclusion = await getInclusion({ sql }, accountId, { leaf_index: index })
+      const inclusion = await getInclusion({ sql }, wholeAccount(accountId), { leaf_index: index })
       const [first = 1, second = 1] = pair
       const { path } = await getConsistency({ sql }, accountId, { first, second })
       times.push(performance.now() - start)

@@ -135,7 +135,7 @@ describe.skipIf(!hasOpenssl).each([
     const reads = {
       run: async (_: string, id: string, load: (ids: string[]) => Promise<unknown[]>) => (await load([id]))[0],
     }
-    const caller = { accountId: owner.accountId, kind: 'user', id: owner.userId } as const
+    const caller = { accountId: owner.accountId, siteIds: null, kind: 'user', id: owner.userId } as const
     const files = (await new WithoutReceipt({ sql, signer, reads } as never, caller, id).read())?.files ?? new Map()
     for (const name of ['certificate.html', 'README.txt', 'verify.sh']) files.set(name, Buffer.from('x'))
     change(files)

@@ -28,6 +28,7 @@ describe('POST /api/v1/keys › 201', () => {
       name: ' Shop “Ω” 🍪 ',
       hint: body.key.slice(-4),
       scopes: ['read', 'write', 'erase'],
+      site_ids: null,
       created_at: expect.stringMatching(instant),
       expires_at: null,
       created_by: account.email,

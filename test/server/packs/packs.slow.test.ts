@@ -166,7 +166,7 @@ async function makePack(owner: Owner, id: string, until: number, meanwhile: () =
   const reads = {
     run: async (_: string, key: string, load: (keys: string[]) => Promise<unknown[]>) => (await load([key]))[0],
   }
-  const caller = { accountId: owner.accountId, kind: 'user', id: owner.userId } as const
+  const caller = { accountId: owner.accountId, siteIds: null, kind: 'user', id: owner.userId } as const
   return await issuePack({ sql: service.sql, signer: { ...signer, sign }, reads } as never, caller as never, id, until)
 }
 

@@ -33,7 +33,7 @@ it('statistics equal a count of every record, through creates, imports, updates,
   const random = randomFrom(seed)
   const sites = [siteId, ...others.map(({ id }) => id)]
   const originSecret = await sharedSecret(sql, originSecretName) // which moves with an export
-  const caller = { accountId, kind: 'api_key', id: keyId } as const
+  const caller = { accountId, siteIds: null, kind: 'api_key', id: keyId } as const
   const [, named = ''] = sites
   await publishNotice(
     database,
@@ -52,7 +52,7 @@ it('statistics equal a count of every record, through creates, imports, updates,
   const compare = async (queries: number) => {
     for (let index = 0; index < queries; index += 1) {
       const query = model.randomQuery()
-      const { as_of, complete, uncounted: _, truncated, groups, ...answer } = await getStats(sql, accountId, query)
+      const { as_of, complete, uncounted: _, truncated, groups, ...answer } = await getStats(sql, caller, query)
       expect(truncated).toBe(false)
       if (!complete) return // it does not have everything, and says so
       const own = groups.map(({ site_name: __, ...group }) => group)

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import { wholeAccount } from '../../../server/db/reach.ts'
 import { signerOf } from '../../../server/evidence/signer.ts'
 import { findUnmarked } from '../../../server/subjects/queries.ts'
 import { eraseSubject, newProgress } from '../../../server/subjects/service.ts'
@@ -195,7 +196,7 @@ describe('POST /api/v1/subjects/erase › 200', () => {
   it('when its deadline has passed, stops, and the next call continues', async () => {
     const account = await service.newAccount()
     await insertChains(service.sql, account, { records: 450, entries: 2, isLive: true, subject: 'many' })
-    const caller = { kind: 'api_key', id: account.keyId, accountId: account.accountId } as const
+    const caller = { kind: 'api_key', id: account.keyId, accountId: account.accountId, siteIds: null } as const
     const deps = {
       sql: service.sql,
       config: { purgeAfterDays: null },
@@ -218,7 +219,7 @@ describe('POST /api/v1/subjects/erase › 200', () => {
     const account = await service.newAccount()
     const ids = await insertChains(service.sql, account, { records: 450, entries: 2, subject: 'before' })
     const page = { skip: [], after: ids.toSorted()[299] ?? null, limit: 200 }
-    const left = await findUnmarked(service.sql, account.accountId, 'before', page)
+    const left = await findUnmarked(service.sql, wholeAccount(account.accountId), 'before', page)
     expect(left.map(({ id }) => id)).toEqual(ids.toSorted().slice(300))
     const { body } = await erase({ subject_id: 'before', ids: [] }, account)
     expect(body).toMatchObject({ erased: 0, deleted: 450, marked: 450, complete: true })

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { toArrayLiteral } from '../../../server/db/fragments.ts'
+import { wholeAccount } from '../../../server/db/reach.ts'
 import { findNearMatches } from '../../../server/subjects/queries.ts'
 import { casePairs } from '../../support/case-pairs.ts'
 import { skippedOnCitus } from '../../support/database.ts'
@@ -118,7 +119,10 @@ it.skipIf(skippedOnCitus('its plans are text')).each([['custom'], ['generic']])(
     from generate_series(1, 2000) n`
     await service.sql`analyze consents`
     const plan = await planning(service.sql, `force_${kind}_plan`, tx =>
-      explained(tx, findNearMatches(tx, own.accountId, { subjectId: 'PERSON 50', form: 'person 50' }, 100)),
+      explained(
+        tx,
+        findNearMatches(tx, wholeAccount(own.accountId), { subjectId: 'PERSON 50', form: 'person 50' }, 100),
+      ),
     )
     const steps = (node: PlanNode): PlanNode[] => [node, ...(node.Plans ?? []).flatMap(steps)]
     const scans = steps(plan).filter(node => 'Relation Name' in node && node['Relation Name'] === 'consents')

@@ -181,7 +181,7 @@ describe('POST /api/v1/subjects/withdraw › 200', () => {
     const account = await service.newAccount()
     const preferences = () => ({ marketing: true })
     await insertChains(service.sql, account, { records: 450, entries: 1, isLive: true, subject: 'many', preferences })
-    const caller = { kind: 'api_key', id: account.keyId, accountId: account.accountId } as const
+    const caller = { kind: 'api_key', id: account.keyId, accountId: account.accountId, siteIds: null } as const
     const deps = { sql: service.sql, notices: newPublishedNotices() }
     const request = { subject_id: 'many', purposes }
     const first = await withdrawPurposes(deps, caller, request, newWithdrawal(performance.now() + 5))

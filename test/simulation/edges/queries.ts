@@ -2,6 +2,7 @@
 // through the same pool and driver.
 import type { Sql } from 'postgres'
 import type { ListFilters } from '../../../server/consents/rows.ts'
+import type { Reach } from '../../../server/db/reach.ts'
 import { current } from '../scheduler.ts'
 import { decode, encode } from '../values.ts'
 
@@ -47,8 +48,8 @@ export const findFirstAnswers = all('findFirstAnswers')
 export const findConsentsJson = all('findConsentsJson')
 export const findConsent = first('findConsent')
 export const updateConsent = first('updateConsent')
-export const findPage = (sql: Sql, accountId: string, filters: ListFilters, limit: number) =>
-  execute(sql, 'findPage', [accountId, filters, limit])
+export const findPage = (sql: Sql, reach: Reach, filters: ListFilters, limit: number) =>
+  execute(sql, 'findPage', [reach, filters, limit])
 
 export async function findPolicyVersions(sql: Sql, accountId: string, siteIds: readonly string[]) {
   const rows = await execute(sql, 'findPolicyVersions', [accountId, siteIds])

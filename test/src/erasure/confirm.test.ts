@@ -57,6 +57,22 @@ it.each([
   },
 )
 
+it('subject erase sends nothing and signs nothing with a key that is restricted to sites', async () => {
+  const instance = fakeInstance(cli, 2)
+  erasesSubjects(cli, instance)
+  const identity = { account_id: uuid(800), kind: 'api_key', id: uuid(801), role: null, site_ids: [uuid(9)] }
+  cli.instance.use(answers('get', '*/api/v1/caller', identity))
+  const folders = freshFolders(cli)
+  const env = { ...cli.env(), ...folders.env }
+  for (const count of ['2', '0']) {
+    const ran = await cli.run(['subject', 'erase', maria, '--ticket', 'T', '--confirm', count], { env })
+    expectExit(ran, 4, 'the API key is restricted to some sites')
+    instance.records.clear()
+  }
+  expect(instance.deletions).toEqual([])
+  expectExit(await folders.run('receipts', 'last'), 3, 'receipt')
+})
+
 it.each([2, 0])(
   'subject erase --plan-out with %d records prints the command that carries out the plan, quoted for a shell',
   async count => {

@@ -17,10 +17,14 @@ const network = (method: string, code: string, isSent = false) =>
   explain(new NetworkError(call(method), caused(code), isSent))
 
 it('does not blame an accepted session of a reader', () => {
-  const body = { error: 'forbidden', message: 'no', reason: 'owner_required' }
+  const body = { error: 'forbidden', message: 'no', reason: 'missing_role' }
   const head = { status: 403, requestId: null, retryAfter: null, location: null }
   const told = explain(new ApiError({ ...call('POST'), keySource: null }, head, body))
-  expect(told).toMatchObject({ exit: 4, reason: 'owner_required', hint: 'sign in as an owner of the account' })
+  expect(told).toMatchObject({
+    exit: 4,
+    reason: 'missing_role',
+    hint: 'sign in as a user with that role: consentctl admin user list',
+  })
   expect(told.why).toBeUndefined()
 })
 

@@ -13,6 +13,7 @@ import {
   entry,
   expectExit,
   fails,
+  noCaller,
   site,
   useCli,
   uuid,
@@ -76,6 +77,7 @@ const siteRow = {
 function serve() {
   const person = { account_id: uuid(3), user: { id: uuid(4), email: secret.email }, expires_at: 'later' }
   cli.instance.use(
+    noCaller,
     answers('get', consentsPath, { data: [record], next_cursor: null }, 200, headers),
     answers('post', consentsPath, record, 201, headers),
     answers('get', byId, record, 200, headers),

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { type Group, tree } from '../../../src/command-tree.ts'
 import { type FormatName, formatNames } from '../../../src/output/index.ts'
-import { dangerous, useCli } from '../support.ts'
+import { dangerous, noCaller, useCli } from '../support.ts'
 import { type Case, cases } from './cases.ts'
 import { linesOf, readCsv, readers, readTsv } from './parse.ts'
 
@@ -107,7 +107,7 @@ describe.each(places)('on %s', (_place, tty) => {
     )
 
     it.each(aboutSettings)('%s prints the same as its JSON', async (name, id) => {
-      cli.instance.use(...(cases[0]?.handlers ?? []))
+      cli.instance.use(noCaller, ...(cases[0]?.handlers ?? []))
       const args = name.split(' ')
       const isSame = ({ setting }: { setting: string }) => setting !== 'output'
       const told = JSON.parse((await cli.run([...args, '--json'])).stdout).filter(isSame)

@@ -1,4 +1,6 @@
 import type { FunctionComponent } from 'preact'
+import { api } from '../../../../src/contract/api.ts'
+import type { Route } from '../../../../src/contract/endpoint.ts'
 import { Audit } from './audit.tsx'
 import { Keys } from './keys.tsx'
 import { Notices } from './notices.tsx'
@@ -12,6 +14,8 @@ export interface ScreenEntry {
   /** The first part of the screen's address. */
   readonly path: string
   readonly title: string
+  /** What it reads: it is hidden from a user who may not. */
+  readonly reads: Pick<Route, 'roles'>
   /** Pattern of the joined `params`. Anyone can write a link to this page: other text is neither shown nor put into a command. */
   readonly address: RegExp
   readonly show: FunctionComponent<{ readonly params: readonly string[] }>
@@ -24,17 +28,18 @@ const language = '[a-z]{2,3}(?:-[a-z\\d]{1,8})*'
 
 /** In the order of the navigation. */
 export const screens: readonly ScreenEntry[] = [
-  { path: 'records', title: 'Records', address: RegExp(`^(${id})?$`, 'i'), show: Records },
-  { path: 'person', title: 'Person', address: none, show: Person },
-  { path: 'statistics', title: 'Statistics', address: none, show: Statistics },
+  { path: 'records', title: 'Records', reads: api.consents.list, address: RegExp(`^(${id})?$`, 'i'), show: Records },
+  { path: 'person', title: 'Person', reads: api.consents.list, address: none, show: Person },
+  { path: 'statistics', title: 'Statistics', reads: api.stats.get, address: none, show: Statistics },
   {
     path: 'notices',
     title: 'Notices',
+    reads: api.notices.list,
     address: RegExp(`^(${id}(/${version}(/who|/since/${version}|/text/${language})?)?)?$`, 'i'),
     show: Notices,
   },
-  { path: 'sites', title: 'Sites', address: RegExp(`^(new|${id})?$`, 'i'), show: Sites },
-  { path: 'keys', title: 'Keys', address: none, show: Keys },
-  { path: 'audit', title: 'Audit', address: none, show: Audit },
-  { path: 'usage', title: 'Usage', address: none, show: Usage },
+  { path: 'sites', title: 'Sites', reads: api.sites.list, address: RegExp(`^(new|${id})?$`, 'i'), show: Sites },
+  { path: 'keys', title: 'Keys', reads: api.keys.list, address: none, show: Keys },
+  { path: 'audit', title: 'Audit', reads: api.audit.list, address: none, show: Audit },
+  { path: 'usage', title: 'Usage', reads: api.usage.get, address: none, show: Usage },
 ]

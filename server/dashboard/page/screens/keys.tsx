@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import { api } from '../../../../src/contract/api.ts'
 import { defaultScopes, type Scope, scopes } from '../../../../src/contract/endpoint.ts'
 import type { ApiKey } from '../../../../src/contract/keys.ts'
+import type { Site } from '../../../../src/contract/sites.ts'
 import { visible } from '../../../../src/output/safe.ts'
 import { useCall } from '../call.ts'
 import { Button } from '../parts/button.tsx'
@@ -10,13 +11,15 @@ import { FormDialog } from '../parts/dialog.tsx'
 import { Check, Field, fieldsOf } from '../parts/form.tsx'
 import { Screen, Show } from '../parts/screen.tsx'
 import { Secret } from '../parts/secret.tsx'
+import { SiteName, useSites } from '../parts/sites.tsx'
 import { type Columns, Details, Table } from '../parts/table.tsx'
 import { Id, Tag, Text, Time } from '../parts/text.tsx'
-import { client, useEmail, useMayChange } from '../session.ts'
+import { client, useEmail, useMay } from '../session.ts'
 
 export function Keys() {
-  const mayChange = useMayChange()
+  const mayChange = useMay(api.keys.create)
   const keys = useCall(() => client.call(api.keys.list, {}), [])
+  const sites = useSites().value ?? []
   const [open, setOpen] = useState<'create' | ApiKey | null>(null)
   const [made, setMade] = useState<(Pick<ApiKey, 'id' | 'name'> & { readonly key: string | null }) | null>(null)
   const close = () => setOpen(null)
@@ -37,7 +40,7 @@ export function Keys() {
         {({ data }) => (
           <Table
             label="API keys, newest first"
-            columns={columnsWith(mayChange ? setOpen : undefined)}
+            columns={columnsWith(sites, mayChange ? setOpen : undefined)}
             rows={data}
             empty="The account has no API keys."
           />
@@ -45,6 +48,7 @@ export function Keys() {
       </Show>
       {open === 'create' && (
         <Create
+          sites={sites}
           onClose={close}
           onLost={keys.reload}
           onDone={({ key, ...row }) => {
@@ -81,10 +85,23 @@ function State({ of: { revoked_at, expires_at } }: { readonly of: ApiKey }) {
   return isExpired ? <Tag tone="bad">expired</Tag> : <Tag tone="good">active</Tag>
 }
 
+function KeySites({ sites, ids }: { readonly sites: readonly Site[]; readonly ids: ApiKey['site_ids'] }) {
+  if (ids === null) return <span class="none">every site</span>
+  return (
+    <>
+      {ids.map(id => (
+        <div key={id}>
+          <SiteName sites={sites} id={id} />
+        </div>
+      ))}
+    </>
+  )
+}
+
 const hintOf = ({ hint }: ApiKey) => (hint === null ? 'none' : `sk-…${visible(hint)}`)
 
-/** `onRevoke` is undefined for a reader. */
-const columnsWith = (onRevoke: ((key: ApiKey) => void) | undefined): Columns<ApiKey> => {
+/** `onRevoke` is undefined for a user who may not. */
+const columnsWith = (sites: readonly Site[], onRevoke: ((key: ApiKey) => void) | undefined): Columns<ApiKey> => {
   const change = (key: ApiKey) =>
     key.revoked_at === null && (
       <Button text="Revoke" label={`Revoke ${visible(key.name)}`} kind="small" onClick={() => onRevoke?.(key)} />
@@ -94,6 +111,7 @@ const columnsWith = (onRevoke: ((key: ApiKey) => void) | undefined): Columns<Api
     Key: key => <code>{hintOf(key)}</code>,
     State: key => <State of={key} />,
     Scopes: ({ scopes }) => visible(scopes.join(', ')),
+    Sites: ({ site_ids }) => <KeySites sites={sites} ids={site_ids} />,
     'Made by': ({ created_by }) => (created_by === null ? <span class="none">no user</span> : <Text of={created_by} />),
     'Last used (UTC)': ({ last_used_on }) => last_used_on ?? <span class="none">never</span>,
     Expires: ({ expires_at }) => <Time at={expires_at} />,
@@ -111,20 +129,27 @@ const scopeTexts: Readonly<Record<Scope, string>> = {
 }
 
 interface CreateProps {
+  readonly sites: readonly Site[]
   readonly onClose: () => void
   /** Called after an error: the key may have been created nevertheless. */
   readonly onLost: () => void
   readonly onDone: (key: ApiKey & { readonly key: string }) => void
 }
 
-function Create({ onClose, onLost, onDone }: CreateProps) {
+function Create({ sites, onClose, onLost, onDone }: CreateProps) {
   const email = useEmail()
   const [fields, setFields] = useState({ name: '', expires_at: '' })
   const [chosen, setChosen] = useState<readonly Scope[]>(defaultScopes)
+  const [ofSites, setOfSites] = useState<readonly string[]>([])
   const { name, expires_at: expires } = fields
   const field = fieldsOf(fields, setFields)
   const run = async () => {
-    const body = { name, scopes: [...chosen], ...(expires && { expires_at: `${expires}T23:59:59.999Z` }) }
+    const body = {
+      name,
+      scopes: [...chosen],
+      ...(ofSites.length > 0 && { site_ids: [...ofSites] }),
+      ...(expires && { expires_at: `${expires}T23:59:59.999Z` }),
+    }
     try {
       onDone(await client.call(api.keys.create, { body }))
     } catch (error) {
@@ -140,7 +165,7 @@ function Create({ onClose, onLost, onDone }: CreateProps) {
       onClose={onClose}
       run={run}
       submit="Create the key"
-      command={['keys', 'create', ...options({ email, name, scope: chosen.join(','), expires })]}
+      command={['keys', 'create', ...options({ email, name, scope: chosen.join(','), site: ofSites, expires })]}
     >
       <Field label="Name" hint="What uses it, such as backend." {...field('name')} />
       <fieldset>
@@ -154,6 +179,19 @@ function Create({ onClose, onLost, onDone }: CreateProps) {
           />
         ))}
       </fieldset>
+      {sites.length > 1 && (
+        <fieldset>
+          <legend>Only these sites (none chosen: every site)</legend>
+          {sites.map(({ id, name }) => (
+            <Check
+              key={id}
+              label={visible(name)}
+              value={ofSites.includes(id)}
+              onValue={isChosen => setOfSites(isChosen ? [...ofSites, id] : ofSites.filter(each => each !== id))}
+            />
+          ))}
+        </fieldset>
+      )}
       <Field label="Expires" hint="At the end of this day (UTC). Empty: never." type="date" {...field('expires_at')} />
     </FormDialog>
   )
@@ -183,6 +221,7 @@ function Revoke({ of: key, onClose, onDone }: RevokeProps) {
           Id: <Id of={key.id} />,
           Key: <code>{hintOf(key)}</code>,
           Scopes: visible(key.scopes.join(', ')),
+          ...(key.site_ids && { Sites: visible(key.site_ids.join(', ')) }),
           'Last used (UTC), when it was listed': key.last_used_on ?? 'never',
         }}
       />

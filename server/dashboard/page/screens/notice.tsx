@@ -9,7 +9,7 @@ import { Screen, Show } from '../parts/screen.tsx'
 import { type Columns, Details, Table } from '../parts/table.tsx'
 import { formatNumber, Id, Link, RecordLink, Tag, Text, Time } from '../parts/text.tsx'
 import { linkTo } from '../router.ts'
-import { client } from '../session.ts'
+import { client, useMay } from '../session.ts'
 import { Download } from './notice-text.tsx'
 
 interface NoticeProps {
@@ -18,6 +18,7 @@ interface NoticeProps {
 }
 
 export function NoticeScreen({ site, version }: NoticeProps) {
+  const mayListSubjects = useMay(api.notices.subjects)
   const found = useCall(async () => {
     const [notice, all] = await Promise.all([
       client.call(api.notices.get, { params: { id: site, version } }),
@@ -42,10 +43,16 @@ export function NoticeScreen({ site, version }: NoticeProps) {
             <Table label="Texts" isTitled columns={textColumns(notice)} rows={notice.texts} empty="No texts yet." />
             <Table label="Purposes" isTitled columns={purposeColumns} rows={notice.purposes} empty="No purposes." />
             <Compare site={site} version={version} others={versions.filter(each => each !== version)} />
-            <h2>Who agreed to it</h2>
-            <p>
-              <Link to={['notices', site, version, 'who']}>List who agreed to this version and to nothing newer</Link>
-            </p>
+            {mayListSubjects && (
+              <>
+                <h2>Who agreed to it</h2>
+                <p>
+                  <Link to={['notices', site, version, 'who']}>
+                    List who agreed to this version and to nothing newer
+                  </Link>
+                </p>
+              </>
+            )}
           </>
         )}
       </Show>

@@ -6,7 +6,7 @@ import { Command, options } from '../parts/command.tsx'
 import { DownloadButton } from '../parts/download.tsx'
 import { Screen, Show } from '../parts/screen.tsx'
 import { Link, Tag, Time } from '../parts/text.tsx'
-import { client, useMayChange } from '../session.ts'
+import { client, useMay } from '../session.ts'
 import { Change } from './record/change.tsx'
 import { RecordDetails } from './record/details.tsx'
 import { type Facts, readFacts } from './record/facts.ts'
@@ -96,7 +96,7 @@ interface ActionsProps {
 
 function Actions({ facts, onChanged }: ActionsProps) {
   const { id, deleted_at } = facts.record
-  const mayChange = useMayChange()
+  const mayChange = useMay(api.consents.update)
   const [question, setQuestion] = useState<Question | null>(null)
   const [done, setDone] = useState('')
   const status = useRef<HTMLParagraphElement>(null)

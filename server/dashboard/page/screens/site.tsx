@@ -23,7 +23,7 @@ import {
 } from '../parts/site-settings.tsx'
 import { Details } from '../parts/table.tsx'
 import { Id, Link, Text, Time } from '../parts/text.tsx'
-import { client, useEmail, useMayChange } from '../session.ts'
+import { client, useEmail, useMay } from '../session.ts'
 import { SiteSnippet } from './site-snippet.tsx'
 
 async function readSite(id: string): Promise<Site> {
@@ -47,7 +47,7 @@ interface Edit {
 }
 
 export function SiteScreen({ id }: { readonly id: string }) {
-  const mayChange = useMayChange()
+  const mayChange = useMay(api.sites.update)
   const found = useCall(() => readSite(id), [])
   const [edit, setEdit] = useState<Edit>()
   const [token, setToken] = useState<string | null>()

@@ -10,7 +10,7 @@ import { useSites } from '../parts/sites.tsx'
 import { type Columns, Table } from '../parts/table.tsx'
 import { Id, Link, Text, Time } from '../parts/text.tsx'
 import { linkTo } from '../router.ts'
-import { client, useEmail, useMayChange } from '../session.ts'
+import { client, useEmail, useMay } from '../session.ts'
 import { SiteScreen } from './site.tsx'
 import { SiteSnippet } from './site-snippet.tsx'
 
@@ -22,7 +22,7 @@ export function Sites({ params: [id] }: { readonly params: readonly string[] }) 
 
 function SiteList() {
   const sites = useSites()
-  const mayChange = useMayChange()
+  const mayChange = useMay(api.sites.create)
   const create = mayChange && (
     <a class="button" href={linkTo('sites', 'new')}>
       New site
@@ -56,7 +56,7 @@ const columns: Columns<Site> = {
 function NewSite() {
   const [fields, setFields] = useState(newSiteFields)
   const [created, setCreated] = useState<CreatedProps['site']>()
-  const mayChange = useMayChange()
+  const mayChange = useMay(api.sites.create)
   const signIn = options({ email: useEmail() })
   const create = async () => setCreated(await client.call(api.sites.create, { body: settingsOf(fields) }))
   if (created) return <CreatedSite site={created} onHidden={() => setCreated({ ...created, token: null })} />
@@ -67,7 +67,7 @@ function NewSite() {
           <SiteFieldInputs fields={fields} onFields={setFields} />
         </Form>
       ) : (
-        <p class="empty">Readers cannot create sites.</p>
+        <p class="empty">Only an owner can create sites.</p>
       )}
     </Screen>
   )

@@ -27,12 +27,12 @@ create table account_entries (
 create index account_entries_by_target on account_entries
   (account_id, (substring(document from '.*"target": [{]"id": "([0-9a-f-]{36})"')), version);
 
--- An owner may do everything, a reader only read.
+-- What each role may do is said by the contract (src/contract/roles.ts).
 create table users (
   account_id uuid not null references accounts deferrable initially deferred,
   id uuid not null,
   password_hash text not null,
-  role text not null default 'owner' check (role in ('owner', 'reader')),
+  role text not null default 'owner' check (role in ('owner', 'operator', 'publisher', 'reader')),
   session_version integer not null default 1, -- raised by a sign-out and a new password, which ends older sessions
   created_at timestamptz(3) not null,
   primary key (account_id, id)
@@ -80,6 +80,7 @@ create table api_keys (
   key_hash bytea not null, -- SHA-256 of the key's text
   hint text, -- the last characters of the key's text
   scopes jsonb not null default '["read","write","erase"]',
+  site_ids jsonb, -- the sites whose records it reaches; null is every site
   created_by uuid, -- the user, who may be gone; null for the command that created the account
   last_used_on date, -- UTC
   created_at timestamptz(3) not null,

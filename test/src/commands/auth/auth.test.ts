@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { http } from 'msw'
+import { HttpResponse, http } from 'msw'
 import { beforeEach, describe, expect, it } from 'vitest'
 import {
   apiKey,
@@ -10,8 +10,10 @@ import {
   expectUnsent,
   fails,
   listOf,
+  noCaller,
   screen,
   useCli,
+  uuid,
 } from '../../support.ts'
 
 const cli = useCli()
@@ -28,7 +30,7 @@ function auth(args: string[], stdin = '', env: Record<string, string | undefined
 
 /** Stores the key, and leaves an instance with one record. */
 async function signIn() {
-  cli.instance.use(listOf(1))
+  cli.instance.use(noCaller, listOf(1))
   await auth(['auth', 'login', '--with-key'], apiKey)
 }
 
@@ -106,6 +108,15 @@ describe('auth status', () => {
     expect(stdout).toContain('api_key\tsk-…a1b2\tprofile default, credentials.json\n')
     expect(stdout).toContain(`base_url\t${cli.instance.url}\t`)
     expect(stdout).toContain('valid\tyes\t')
+    expect(stdout).not.toContain('site\t')
+  })
+
+  it('shows the sites of a key that is restricted to some', async () => {
+    await signIn()
+    const body = { account_id: uuid(1), kind: 'api_key', id: uuid(2), site_ids: [uuid(3), uuid(4)] }
+    cli.instance.use(http.get('*/api/v1/caller', () => HttpResponse.json(body)))
+    const { stdout } = await auth(['auth', 'status', '-o', 'tsv'])
+    expect(stdout).toContain(`site\t${uuid(3)}\tthe instance\nsite\t${uuid(4)}\tthe instance\n`)
   })
 
   it('when the key is rejected, exits with 4, names its source, and keeps it', async () => {

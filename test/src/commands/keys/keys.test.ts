@@ -1,6 +1,6 @@
 import { HttpResponse } from 'msw'
 import { describe, expect, it } from 'vitest'
-import { apiKeyOf, keysPath, managed, newKey, runAs, signedIn } from '../../session-fixtures.ts'
+import { apiKeyOf, keysPath, managed, newKey, runAs, signedIn, siteOf, sitesPath } from '../../session-fixtures.ts'
 import {
   expectExit,
   expectNoStdout,
@@ -26,8 +26,8 @@ describe('keys list', () => {
     holding()
     const tsv = await runAs(cli, ['keys', 'list', '--header'])
     expect(tsv.stdout.split('\n').slice(0, 2)).toEqual([
-      'id\tname\thint\tscopes\tcreated_at\texpires_at\tlast_used_on\trevoked_at\tcreated_by\tstate',
-      `${uuid(0x4e1)}\tbackend\ta1b2\t["read","write"]\t2026-01-31T09:30:00.000Z\t\t2026-02-01\t\tprivacy@example.com\tactive`,
+      'id\tname\thint\tscopes\tsite_ids\tcreated_at\texpires_at\tlast_used_on\trevoked_at\tcreated_by\tstate',
+      `${uuid(0x4e1)}\tbackend\ta1b2\t["read","write"]\t\t2026-01-31T09:30:00.000Z\t\t2026-02-01\t\tprivacy@example.com\tactive`,
     ])
   })
 
@@ -97,6 +97,15 @@ describe('keys create', () => {
     making()
     expect(await create('--expires', time)).toMatchObject({ code: 0 })
     expect(managed(cli)[0]?.body).toEqual({ name: 'ci', expires_at })
+  })
+
+  it('restricts the key to sites, by name or id, each once', async () => {
+    making()
+    const [shop, blog] = [siteOf({ id: uuid(7), name: 'Shop' }), siteOf({ id: uuid(8), name: 'Blog' })]
+    signedIn(cli, 'get', sitesPath, () => ({ data: [shop, blog] }))
+    expect(await create('--site', 'Shop', '--site', uuid(8), '--site', 'Blog')).toMatchObject({ code: 0 })
+    expect(managed(cli).at(-1)?.body).toEqual({ name: 'ci', site_ids: [uuid(7), uuid(8)] })
+    expectExit(await create('--site', 'Forum'), 5, 'no site is named "Forum"')
   })
 
   it('accepts a duration as the time from now', async () => {

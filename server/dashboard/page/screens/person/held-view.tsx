@@ -11,7 +11,7 @@ import { Heading, Show } from '../../parts/screen.tsx'
 import { SiteName, useSites } from '../../parts/sites.tsx'
 import { Table } from '../../parts/table.tsx'
 import { Answered, formatCount, formatNumber, RecordLink, Tag, Text, Time } from '../../parts/text.tsx'
-import { client, useMayChange } from '../../session.ts'
+import { client, useMay } from '../../session.ts'
 import { baseUrl } from '../../transport.ts'
 import { EraseForm } from './erase-form.tsx'
 
@@ -76,7 +76,7 @@ export function HeldView({ subjects, find }: HeldViewProps) {
 }
 
 function HeldParts({ held, subjects, find }: HeldViewProps & { readonly held: Held }) {
-  const mayChange = useMayChange()
+  const mayChange = useMay(api.subjects.erase)
   const sites = useSites().value ?? []
   const { records, near, requests } = held
   const live = records.filter(({ deleted_at }) => deleted_at === null)
@@ -148,7 +148,7 @@ function HeldParts({ held, subjects, find }: HeldViewProps & { readonly held: He
           request={answered}
         />
       ) : (
-        <p class="hint">Only an owner can erase.</p>
+        <p class="hint">Only an owner or an operator can erase.</p>
       )}
     </>
   )

@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks'
+import { api } from '../../../../../src/contract/api.ts'
 import { askForPurged, orderPurge, previewPurge } from '../../../../../src/erasure/records.ts'
 import { useAction } from '../../call.ts'
 import { Button } from '../../parts/button.tsx'
@@ -6,7 +7,7 @@ import { Field, Form, missingCount } from '../../parts/form.tsx'
 import { Mistake, Problem } from '../../parts/problem.tsx'
 import { Heading } from '../../parts/screen.tsx'
 import { formatCount, formatNumber } from '../../parts/text.tsx'
-import { client, useMayChange } from '../../session.ts'
+import { client, useMay } from '../../session.ts'
 import { type Purging, purge } from './erasure.ts'
 
 interface PurgeProps {
@@ -21,7 +22,7 @@ export function Purge({ ids, purging }: PurgeProps) {
     if (count > 0) setPending(count)
     else await purge(ids, askForPurged(client))
   })
-  if (!useMayChange() || ids.length === 0) return null
+  if (!useMay(api.subjects.purge) || ids.length === 0) return null
   const isOver = purging?.isRunning || purging?.certified === ids.length
   return (
     <>
