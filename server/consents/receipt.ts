@@ -7,6 +7,7 @@ import {
   stateTerms,
   statusOf,
 } from '../../src/contract/documents/consent-receipt.ts'
+import type { Circumstances } from '../../src/contract/index.ts'
 import { describeOrigin } from '../../src/contract/origin.ts'
 import { type ChainEntry, entryId, readFacts } from '../../src/evidence/chain.ts'
 import { describeBackdating } from '../../src/evidence/dates.ts'
@@ -81,6 +82,7 @@ export async function issueReceipt(
       preferences: row.preferences,
       given_at: row.given_at?.toISOString() ?? null,
       gpc: row.gpc === true,
+      ...(row.circumstances && { circumstances: row.circumstances as Circumstances }), // as the hashes have them
     })),
     record_version: last.version,
     chain_head: last.chain_head.toString('hex'),

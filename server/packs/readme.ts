@@ -72,6 +72,12 @@ const words: readonly (FileWords & { readonly isIn: (pack: Pack, isTruncated: bo
     lacks: 'who turned it on, or that others came without it: only answers from a browser to this service can have it.',
   },
   {
+    name: '(circumstances)',
+    isIn: ({ history }) => history.some(({ circumstances }) => circumstances),
+    shows: 'how the answers that say so were given, as their sender told the service with them.',
+    lacks: 'that it was so: the service saw none of it. Ask the sender for the original.',
+  },
+  {
     name: 'checkpoint.json, record.inclusion.json, record-first.inclusion.json',
     isIn: () => true,
     shows:

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import type { CircumstanceName } from './circumstance-words.ts'
 import { FileDigest, onRequest, PastInstant, text } from './values.ts'
 
 export const methods = ['web', 'app', 'phone', 'paper', 'verbal', 'import'] as const
@@ -19,7 +20,7 @@ export const Circumstances = z
     confirmed_at: PastInstant.optional().describe('When the answer was confirmed elsewhere, such as by double opt-in.'),
     reference: text(1, 200).optional().describe('Of that confirmation, or of the original. A purge removes it.'),
     note: text(1, 500).optional().describe('A purge removes it.'),
-  })
+  } satisfies Record<CircumstanceName, z.ZodType>)
   .superRefine((given, context) => {
     const refuse = (path: string[], message: string) => context.addIssue({ code: 'custom', path, message })
     if (Object.values(given).every(value => value === undefined)) refuse([], 'must have at least one field')
@@ -34,11 +35,6 @@ export const Circumstances = z
     examples: [{ method: 'paper', form: 'F-12', given_by: 'guardian', relation: 'mother' }],
   })
 export type Circumstances = z.output<typeof Circumstances>
-
-export type CircumstanceName = keyof Circumstances
-
-/** In the order in which documents state them. */
-export const circumstanceNames = Circumstances.keyof().options
 
 /** Personal data, which a purge removes. The payload hash covers it, and the facts cover the rest. */
 export const personalCircumstances = ['note', 'reference', 'relation'] as const satisfies readonly CircumstanceName[]
@@ -55,25 +51,3 @@ export const ReportedCircumstances = z.looseObject({
   reference: onRequest(z.string()),
   note: onRequest(z.string()),
 } satisfies Record<CircumstanceName, z.ZodType>)
-
-const labels: Readonly<Record<CircumstanceName, string>> = {
-  method: 'method',
-  channel: 'channel',
-  form: 'form',
-  form_sha256: 'form SHA-256',
-  given_by: 'given by',
-  relation: 'relation',
-  confirmed_at: 'confirmed',
-  reference: 'reference',
-  note: 'note',
-}
-
-/** How an answer was given, as reported by the sender: a label and a text each. */
-export function describeCircumstances(
-  reported: Readonly<Record<string, unknown>> | null | undefined,
-): (readonly [label: string, text: string])[] {
-  return circumstanceNames.flatMap(name => {
-    const text = reported?.[name]
-    return text === undefined ? [] : [[labels[name], String(text)] as const]
-  })
-}

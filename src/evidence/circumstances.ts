@@ -1,4 +1,5 @@
-import { circumstanceNames, personalCircumstances } from '../contract/circumstances.ts'
+import { circumstanceNames } from '../contract/circumstance-words.ts'
+import { personalCircumstances } from '../contract/circumstances.ts'
 
 /** How an answer was given, as reported by the sender. Stored values may have been tampered with. */
 export type Reported = Readonly<Record<string, unknown>>

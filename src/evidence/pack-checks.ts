@@ -328,9 +328,13 @@ function requireSameOrigin({ record, history }: Pack, { origin, events }: NonNul
   const held = record.origin && [record.origin.system, record.origin.id, record.origin.evidence, [...new Set(imported)]]
   const said = origin && [system, id, evidence, files]
   need(file, canonical([said ?? null]) === canonical([held ?? null]), 'has another origin than record.json')
-  const told = events.map(({ given_at, gpc }) => [given_at, gpc])
-  const facts = history.map(({ given_at = null, gpc = false }) => [given_at, gpc])
-  need(file, canonical(told) === canonical(facts), 'has other times of answers or signals than history.json')
+  const told = events.map(({ given_at, gpc, circumstances = null }) => [given_at, gpc, circumstances])
+  const facts = history.map(({ given_at = null, gpc = false, circumstances = null }) => [given_at, gpc, circumstances])
+  need(
+    file,
+    canonical(told) === canonical(facts),
+    'has other times, signals or circumstances of answers than history.json',
+  )
 }
 
 /** True for the end of the last answer given to the service itself. */

@@ -1,4 +1,4 @@
-import { describeCircumstances } from '../contract/circumstances.ts'
+import { describeCircumstances } from '../contract/circumstance-words.ts'
 import type { AuditEntry, Consent } from '../contract/index.ts'
 import { consentOf, currentState } from '../evidence/state.ts'
 import { type Column, toneOf, type View } from '../output/index.ts'

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import type { CircumstanceName } from '../circumstance-words.ts'
 import { Instant, KeyId, Sha256, signed } from './fields.ts'
 
 /** DPV has no term for consent to only some of the purposes. */
@@ -38,6 +39,20 @@ const Purposes = z.array(
   }),
 )
 
+const Circumstances = z
+  .strictObject({
+    method: z.string().optional(),
+    channel: z.string().optional(),
+    form: z.string().optional(),
+    form_sha256: Sha256.optional(),
+    given_by: z.string().optional(),
+    relation: z.string().optional(),
+    confirmed_at: Instant.optional(),
+    reference: z.string().optional(),
+    note: z.string().optional(),
+  } satisfies Record<CircumstanceName, z.ZodType>)
+  .refine(told => Object.keys(told).length > 0, 'must have at least one field')
+
 /** ISO/IEC TS 27560:2023 (6.3.7) without `validity_duration`, which a held notice states as `valid_for`. */
 const ConsentEvent = z.strictObject({
   event_id: z.uuid().describe('The id of the entry in the history of the record.'),
@@ -55,6 +70,9 @@ const ConsentEvent = z.strictObject({
     'When the person answered, as reported by the importer; null if the service recorded the answer at event_time.',
   ),
   gpc: z.boolean().describe('True if the answer came with the header `Sec-GPC: 1`; no consent and no refusal.'),
+  circumstances: Circumstances.optional().describe(
+    'How the answer was given, as reported by the sender; the service has not seen it. Absent if it was not told.',
+  ),
 })
 
 const policy = {

@@ -265,6 +265,7 @@ describe('GET /api/v1/consents/{id}/receipt › 200 › an imported record', () 
     ['consent_history', 'given_at', null],
     ['consent_history', 'file_sha256', Buffer.of(1)],
     ['consent_history', 'gpc', true],
+    ['consent_history', 'circumstances', '{"method": "paper"}'],
     ['consent_history', 'action', 'created'],
   ])('signs nothing if in %s the column %s is %j', async (table, column, value) => {
     const { id } = await newImport(randomUUID())
@@ -272,6 +273,21 @@ describe('GET /api/v1/consents/{id}/receipt › 200 › an imported record', () 
     const row = table === 'consents' ? sql`id = ${id}` : sql`consent_id = ${id} and version = 1`
     await sql`update ${sql(table)} set ${sql({ [column]: value })} where ${row}`
     expect(await importer.receipt(id)).toMatchObject({ status: 500, body: { error: 'internal_error' } })
+  })
+})
+
+describe('GET /api/v1/consents/{id}/receipt › 200 › circumstances', () => {
+  it('states the circumstances of each answer that came with them', async () => {
+    const circumstances = { method: 'paper', form: 'F-12', given_by: 'guardian', relation: 'mother', note: '„here“' }
+    const { id } = await owner.create({ accepted: true, circumstances })
+    await owner.update(id, { accepted: false })
+    const { events } = await receiptOf(id)
+    expect(events.map((event: object) => Object.hasOwn(event, 'circumstances'))).toEqual([true, false])
+    expect(events[0].circumstances).toEqual(circumstances)
+    await service.sql`
+      update consent_history set circumstances = circumstances || '{"note": "there"}'
+      where consent_id = ${id} and version = 1`
+    expect(await owner.receipt(id)).toMatchObject({ status: 500, body: { error: 'internal_error' } })
   })
 })
 

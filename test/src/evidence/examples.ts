@@ -108,6 +108,7 @@ export function eventsOf(entries: readonly AuditEntry[], named: readonly string[
     preferences: entry.preferences ?? {},
     given_at: entry.given_at ?? null,
     gpc: entry.gpc === true,
+    ...(entry.circumstances && { circumstances: entry.circumstances }),
   }))
 }
 

@@ -28,6 +28,7 @@ const tests: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
       'consent receipt, `origin`',
     ],
     'names the answer that a signal accompanied': ['consent receipt, `gpc`'],
+    'states the circumstances of each answer that came with them': ['consent receipt, `circumstances`'],
   },
   'test/server/consents/notice.slow.test.ts': {
     'never a later one': ['consent receipt, `privacy_notice`: `held`'],

@@ -14,7 +14,16 @@ import { randomFrom } from '../../e2e/campaign.ts'
 import { revocationOf, statementOf } from '../../support/key-statements.ts'
 import { hasVerifier, runVerifier } from '../../support/verifier.ts'
 import { circumstancesOf, historyWith, id, importedFacts } from './chains.ts'
-import { examplePack, examples, importedReceipt, purgeReceipt, sealed } from './examples.ts'
+import {
+  eventsOf,
+  examplePack,
+  examples,
+  importedReceipt,
+  purgeReceipt,
+  purposesOf,
+  sealed,
+  signedAgain,
+} from './examples.ts'
 
 /** The verifier in Python, which was written from the pages in src/evidence, against documents of the program. */
 
@@ -64,6 +73,8 @@ describe.skipIf(!hasVerifier)('Python verifier', () => {
       'of other words': origin({ statement: receipt.origin.statement.replace('as told', 'as seen') }),
       'of another time of import': origin({ imported_at: '2026-01-30T09:30:00.000Z' }),
       'with another answer': forge({ events: [{ ...first, given_at: '2021-05-03T08:15:00.001Z' }, ...rest] }),
+      'with circumstances': forge({ events: [{ ...first, circumstances: { method: 'paper' } }, ...rest] }),
+      'with empty circumstances': forge({ events: [{ ...first, circumstances: {} }, ...rest] }),
       'with a signal': forge({ events: [{ ...first, gpc: true }, ...rest] }),
       'without origin': forge({ origin: null }),
       'of a record of ours': forge({
@@ -77,6 +88,43 @@ describe.skipIf(!hasVerifier)('Python verifier', () => {
     expect(verify(['imported receipt', 'purged imported history']).status).toBe(0)
     const { lines, stderr } = verify([...Object.keys(forged), 'imported history'])
     expect([stderr, lines.filter(isValid)]).toEqual(['', ['imported history: history is valid']])
+  })
+
+  it('accepts a receipt with circumstances, also after a purge, and rejects one with others', () => {
+    const make = (...actions: Action[]) =>
+      historyWith(actions, undefined, undefined, index =>
+        index < 2 ? { circumstances: circumstancesOf(index) } : undefined,
+      )
+    const live = make('created', 'updated')
+    const receiptOf = (change: (circumstances: object) => object) =>
+      signedAgain(examples['consent receipt'] ?? '', ({ privacy_notice: { site_id } }) => {
+        const [first, ...rest] = eventsOf(live)
+        return {
+          ...{ record_id: id, consent_id: null, country: null, region: null, preferences: live[1]?.preferences },
+          privacy_notice: { site_id, policy_version: 3, locale: null, notice: 'not held' },
+          events: [{ ...first, circumstances: change(first?.circumstances ?? {}) }, ...rest],
+          ...{ purposes: purposesOf(live), consent_status: rest[0]?.event_state, expires_at: null },
+          ...{ record_version: 2, chain_head: live[1]?.hash, inclusion: null, origin: null },
+          ...{ newer_answer: null, issued_at: '2026-02-03T09:30:00.000Z' },
+        }
+      })
+    put('live', JSON.stringify({ data: live }))
+    put('purged', JSON.stringify({ data: make('created', 'updated', 'deleted', 'purged') }))
+    put(
+      'told',
+      receiptOf(told => told),
+    )
+    expect(['live', 'purged'].map(name => verify(['told', name]).status)).toEqual([0, 0])
+    put(
+      'told',
+      receiptOf(told => ({ ...told, note: 'another' })),
+    )
+    expect(['live', 'purged'].map(name => verify(['told', name]).status)).toEqual([1, 0])
+    put(
+      'told',
+      receiptOf(told => ({ ...told, form: 'another' })),
+    )
+    expect(['live', 'purged'].map(name => verify(['told', name]).status)).toEqual([1, 1])
   })
 
   it('accepts the receipt of a purge, and rejects one that differs from its certificates', () => {

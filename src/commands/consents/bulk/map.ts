@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises'
 import * as z from 'zod'
-import { circumstanceNames } from '../../../contract/circumstances.ts'
+import { circumstanceNames } from '../../../contract/circumstance-words.ts'
 import { usageError } from '../../../errors/errors.ts'
 import { fold } from '../../../io/csv.ts'
 import { readText } from '../../../io/input.ts'

@@ -1,3 +1,4 @@
+import { describeCircumstances } from '../../../../../src/contract/circumstance-words.ts'
 import type { History } from '../../../../../src/contract/consents.ts'
 import type { Consent } from '../../../../../src/evidence/state.ts'
 import { visible } from '../../../../../src/output/safe.ts'
@@ -114,7 +115,13 @@ function describe(entry: Entry, { before, answers, index }: Place): string[] {
     ...(event ? eventChanges(entry, before, event.changed) : []),
     ...(event ? changeOf('consent', stateWords[event.state], earlier && stateWords[earlier.state]) : []),
     ...(entry.gpc ? ['with Sec-GPC: 1'] : []),
+    ...circumstancesOf(entry),
   ]
+}
+
+function circumstancesOf({ circumstances }: Entry): string[] {
+  const told = describeCircumstances(circumstances).map(words => words.join(' '))
+  return told.length > 0 ? [`as the sender told: ${told.join(', ')}`] : []
 }
 
 function changeOf(name: string, now: string, then: string | undefined): string[] {
