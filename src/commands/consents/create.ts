@@ -39,7 +39,7 @@ const help = `
 Without --accepted or --refused the record says "not accepted". Without any option, on a terminal, it prompts for the
 subject and the answer.
 
-The flags from --method to --note tell how the answer was given, which its entry of the history then states.
+The flags from --method to --note tell how the answer was given, which the history and receipts then state.
 
 With --file each line is a JSON object with the fields of a new record: site_id, consent_id, subject_id,
 accepted, preferences, policy_version, ip_address, user_agent, notice_locale, circumstances. A CSV has these

@@ -49,7 +49,7 @@ preferences are merged into the existing ones. With a change in flags, lines are
 flag. A record that already has the values is not written ("unchanged"). Jobs, results and exit codes are those of
 create --file.
 
-The flags from --method to --note tell how the answer was given, which its entry of the history then states.
+The flags from --method to --note tell how the answer was given, which the history and receipts then state.
 
 --where selects records: it takes ${flagNames(false)} with a value, and ${flagNames(true)}
 without. You confirm the number of records, or pass --confirm N.
