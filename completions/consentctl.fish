@@ -220,6 +220,7 @@ set -g __consentctl_table \
     'requests extend|<|@tickets|' \
     'requests close|--outcome|:done refused withdrawn|how it ended' \
     'requests close|--reason|none|why it was refused or late, without names of persons' \
+    'requests close|--purge||first purge the records that its erasure receipt lists, as "subject purge" does' \
     'requests close|--yes||skip the confirmation prompt' \
     'requests close|-y||skip the confirmation prompt' \
     'requests close|--confirm|none|skip the prompt, but only if exactly n requests match' \
@@ -342,8 +343,8 @@ set -g __consentctl_table \
     'keys revoke|--password-stdin||read the password from standard input instead of prompting' \
     'audit|list|=audit list|List the changes of settings, newest first' \
     'audit list|--actor|none|only changes by this user (e-mail), API key (name), id, or kind: admin, system' \
-    'audit list|--action|:account_created site_created site_updated site_token_rotated key_created key_revoked user_added user_removed password_changed quota_changed notice_published records_purged imported|only changes of a kind' \
-    'audit list|--target|none|only changes to this id, or to a kind: site, api_key, user, notice, account' \
+    'audit list|--action|:account_created site_created site_updated site_token_rotated key_created key_revoked user_added user_removed password_changed quota_changed notice_published request_created request_updated request_extended request_closed records_purged imported|only changes of a kind' \
+    'audit list|--target|none|only changes to this id, or to a kind: site, api_key, user, notice, request, account' \
     'audit list|--from|none|made at this time or later: RFC 3339, 2026-01-31 (UTC), 7d or 24h ago' \
     'audit list|--to|none|made at this time or earlier; a date includes its whole day' \
     'audit list|--limit|none|list at most n entries' \
@@ -381,6 +382,7 @@ set -g __consentctl_table \
     'admin|signing-key|=admin signing-key|Manage the keys that the server signs with' \
     'admin|user|=admin user|Manage users' \
     'admin|purge|=admin purge|Purge personal data of deleted records' \
+    'admin|grants|=admin grants|Print the SQL for a database role that cannot change history' \
     'admin|export|=admin export|Export the whole database to a file' \
     'admin|import|=admin import|Import an export into an empty database' \
     'admin account|create|=admin account create|Create an account with an owner, a site and an API key' \
@@ -447,6 +449,8 @@ set -g __consentctl_table \
     'admin purge|--yes||skip the confirmation prompt' \
     'admin purge|-y||skip the confirmation prompt' \
     'admin purge|--confirm|none|skip the prompt, but only if exactly n records match' \
+    'admin grants|--service-role|none|the role that the server connects as (default: consentctl_service)' \
+    'admin export|--without-secrets||leave out hashes of keys, tokens and passwords, and the secrets of the service' \
     'admin export|--force||print the export even if standard output is a terminal' \
     'admin export|--database-url|none|a PostgreSQL server (DATABASE_URL)' \
     'admin export|--data-dir|files|the folder of the embedded database (CONSENTCTL_DATA_DIR)' \

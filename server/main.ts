@@ -12,6 +12,7 @@ import { type Config, readConfig } from './config.ts'
 import { deleteExpiredKeys } from './consents/idempotency.ts'
 import { originSecretName } from './consents/origin.ts'
 import { withTimeout } from './db/errors.ts'
+import { mayChangeHistory } from './db/grants.ts'
 import { type Database, explainLoss, openDatabase } from './db/open.ts'
 import { sharedSecret } from './db/secrets.ts'
 import { backdatedMessage, coverAll, type Log } from './evidence/log.ts'
@@ -20,6 +21,7 @@ import { checkClock, Monitor, readOnlyReason } from './health/monitor.ts'
 import { createLogger } from './http/logger.ts'
 import { drain, listen } from './http/server.ts'
 import type { MetricsServer } from './metrics/metrics.ts'
+import { readFacts } from './metrics/queries.ts'
 import { openGeo } from './net/geo.ts'
 import { purgeJob } from './purge/service.ts'
 import { Quota } from './quota/quota.ts'
@@ -38,6 +40,7 @@ export {
   resetPassword,
   setQuota,
 } from './admin.ts'
+export { grantsFor } from './db/grants.ts'
 export { restartSigningKeys, revokeSigningKey } from './evidence/admin.ts'
 export { exportDatabase, importDatabase } from './transfer/admin.ts'
 export { takeCheckpoints, verifyDatabase } from './verify/admin.ts'
@@ -77,6 +80,7 @@ export async function serve(
     const state = await explainLoss(config, () => Monitor.start(monitorSql, logger))
     monitor = state
     metrics?.watchMonitor(state)
+    metrics?.watchFacts(() => readFacts(monitorSql))
     const quota = new Quota(sql, { now: () => state.now(), canWrite: () => state.databaseProblem() === null })
     const secrets = await explainLoss(config, () => readSecrets(sql, config))
     const onBackdated: Log['onBackdated'] = (account_id, entries) => {
@@ -89,9 +93,11 @@ export async function serve(
       bannerLimits: toBannerLimits(config),
       onBackdated,
     })
+    const mayChange = await explainLoss(config, () => mayChangeHistory(sql))
     const isEmpty = !(await explainLoss(config, () => hasAccounts(sql)))
     const url = await listen(app, config)
     logger.info({ url, metrics: metrics?.url, key_id: secrets.signer.keyId }, 'listening')
+    logger.info(`the database role ${mayChange ? 'may' : 'may not'} change history`)
     const checkpoints: Job = {
       name: 'checkpoints',
       intervalMs: config.checkpointMinutes * minuteMs,

@@ -170,6 +170,10 @@ export const tree: Group = commands({
       password: ['Reset a user’s password', () => import('./commands/admin/user-password.ts')],
     }),
     purge: ['Purge personal data of deleted records', () => import('./commands/admin/purge.ts')],
+    grants: [
+      'Print the SQL for a database role that cannot change history',
+      () => import('./commands/admin/grants.ts'),
+    ],
     export: ['Export the whole database to a file', () => import('./commands/admin/export.ts')],
     import: ['Import an export into an empty database', () => import('./commands/admin/import.ts')],
   }),

@@ -49,7 +49,7 @@ const onCitus = [
   ...ofServer(
     'audit/{entries,list}',
     'consents/{create-many,get,history,idempotency,imports,list,receipt,remove,restore,update}',
-    'db/{migrate,routing,schema}',
+    'db/{grants,migrate,routing,schema}',
     'evidence/{log,pack,proofs}',
     'keys/{create,revoke}',
     'sites/*',

@@ -41,6 +41,9 @@ export function target(sql: Sql, kind: AuditTarget['kind'], id: string | Fragmen
   return sql`jsonb_build_object('kind', ${kind}::text, 'id', ${id}::uuid)`
 }
 
+/** The expression of the index `account_entries_by_target`, for a row `e`. */
+export const targetId = staticFragment(sql => sql`substring(e.document from '.*"target": [{]"id": "([0-9a-f-]{36})"')`)
+
 /**
  * CTEs `document` and `entry` of a change. The caller provides `account` (`lockedAccount`) and `change`: at most one
  * row (target, before, after) with states as JSON or null. The entry has the members that differ; if none does, there

@@ -42,6 +42,43 @@ export const keyState = staticFragment(
     'expires_at', ${instant(sql, sql`k.expires_at`)}, 'revoked_at', ${instant(sql, sql`k.revoked_at`)})`,
 )
 
+/** Row `r` of subject_requests, without what could name the person: a digest covers that. */
+export const requestState = staticFragment(
+  sql => sql`jsonb_build_object('id', r.id, 'version', r.version, 'kind', r.kind, 'state', r.state,
+    'received_on', ${day(sql, sql`r.received_on`)}, 'due_on', ${day(sql, sql`r.due_on`)},
+    'extended_at', ${instant(sql, sql`r.extended_at`)}, 'outcome', r.outcome,
+    'closed_at', ${instant(sql, sql`r.closed_at`)}, 'purge_due_on', ${day(sql, sql`r.purge_due_on`)},
+    'purged_on', ${day(sql, sql`r.purged_on`)}, 'receipts', r.receipts,
+    'details_sha256', ${detailsDigest(sql, {
+      ticket: sql`r.ticket`,
+      hmacs: sql`r.subject_hmacs`,
+      assignee: sql`r.assignee`,
+      reasons: sql`r.extension_reason, r.outcome_reason`,
+    })},
+    'created_at', ${instant(sql, sql`r.created_at`)}, 'updated_at', ${instant(sql, sql`r.updated_at`)})`,
+)
+
+function day(sql: Sql, date: Fragment): Fragment {
+  return sql`coalesce(to_char(${date}, 'YYYY-MM-DD'), ${date}::text)`
+}
+
+interface RequestDetails {
+  readonly ticket: Fragment
+  /** A JSON array, in any order. */
+  readonly hmacs: Fragment
+  readonly assignee: Fragment
+  /** Of the extension and of the outcome, separated by a comma. */
+  readonly reasons: Fragment
+}
+
+/** Nobody can guess a detail from it, because the HMACs are keyed. */
+export function detailsDigest(sql: Sql, { ticket, hmacs, assignee, reasons }: RequestDetails): Fragment {
+  return sql`encode(sha256(convert_to(jsonb_build_array(${ticket}, (
+      select jsonb_agg(hmac order by hmac collate "C") from jsonb_array_elements_text(
+        case when jsonb_typeof(${hmacs}) = 'array' then ${hmacs} else jsonb_build_array(${hmacs}) end) as hmacs (hmac)),
+    ${assignee}, ${reasons})::text, 'UTF8')), 'hex')`
+}
+
 /** Row `n` of notices, with the stored digests of its texts. */
 export function noticeState(sql: Sql, accountId: string): Fragment {
   return manifest(sql, noticeTexts(sql, accountId))

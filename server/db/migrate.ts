@@ -4,6 +4,7 @@ import { OperatorError } from '../../src/contract/index.ts'
 import { dbErrorCode } from './errors.ts'
 import accounts from './migrations/0001_baseline/accounts.sql'
 import consents from './migrations/0001_baseline/consents.sql'
+import functions from './migrations/0001_baseline/functions.sql'
 import history from './migrations/0001_baseline/history.sql'
 import notices from './migrations/0001_baseline/notices.sql'
 import requests from './migrations/0001_baseline/requests.sql'
@@ -17,7 +18,7 @@ export type Migration = readonly [name: string, steps: readonly string[], oldest
  * schema whose programs may start after the migration; default: only programs that know it.
  */
 const migrations: readonly Migration[] = [
-  ['0001_baseline', [accounts, consents, history, notices, requests, statistics, signing]],
+  ['0001_baseline', [accounts, consents, history, notices, requests, statistics, signing, functions]],
 ]
 
 export const schemaVersion = migrations.at(-1)?.[0] ?? ''
@@ -144,8 +145,8 @@ function isLocked(error: unknown): boolean {
 }
 
 async function findApplied(tx: TransactionSql, known: readonly Migration[]): Promise<ReadonlySet<string>> {
-  await tx`
-    create table if not exists migrations (name text primary key, applied_at timestamptz not null, oldest text)`
+  const [table] = await tx`select 1 where to_regclass('migrations') is null`
+  if (table) await tx`create table migrations (name text primary key, applied_at timestamptz not null, oldest text)`
   const rows = await tx<Applied[]>`select name, oldest from migrations order by name`
   rejectOthers(rows, known)
   return new Set(rows.map(({ name }) => name))
@@ -186,6 +187,20 @@ async function distribute(tx: TransactionSql): Promise<void> {
     else await tx`select create_reference_table(${name})`
   }
   for (const { name } of tables) await tx`select truncate_local_data_after_distributing_table(${name})`
+  await distributeFunctions(tx)
+}
+
+/** Makes a function of an account run on its server, and the others on each. */
+async function distributeFunctions(tx: TransactionSql): Promise<void> {
+  const functions = await tx<{ name: string; account: string | null }[]>`
+    select p.oid::regprocedure::text as name, p.proargnames[1] as account
+    from pg_proc p left join pg_dist_object o on o.classid = 'pg_proc'::regclass and o.objid = p.oid
+    where p.pronamespace = current_schema()::regnamespace and p.prosecdef
+      and (o.objid is null or (p.pronargs > 0 and o.distribution_argument_index is null))`
+  for (const { name, account } of functions) {
+    if (account) await tx`select create_distributed_function(${name}, ${account}, colocate_with => 'accounts')`
+    else await tx`select create_distributed_function(${name})`
+  }
 }
 
 /** Returns undistributed tables, each after those that it references. */

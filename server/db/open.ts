@@ -105,7 +105,10 @@ const hints: readonly (readonly [codes: RegExp, hint: string])[] = [
   [/^28/, 'check the user and the password in the database URL'],
   [/^3D/, 'create it first: createdb'],
   [/^(XX00[12]|58P01)$/, 'its files are damaged: put them back from a backup'],
-  [/^42501$/, 'allow its user to create tables: alter database … owner to …'],
+  [
+    /^42501$/,
+    'the user of the URL has too few rights: use the role that owns the database, or see consentctl admin grants',
+  ],
 ]
 
 const otherHints = {

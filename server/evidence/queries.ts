@@ -1,5 +1,6 @@
 import type { Fragment, JSONValue, Sql } from 'postgres'
 import type { CheckpointQuery, InclusionQuery } from '../../src/contract/index.ts'
+import { dbErrorCode } from '../db/errors.ts'
 import { toArrayLiteral } from '../db/fragments.ts'
 import type { Accounts } from '../db/next-account.ts'
 import { andReached, type Reach } from '../db/reach.ts'
@@ -35,10 +36,14 @@ export async function insertKeyStatement(
   document: string,
 ): Promise<boolean> {
   const position = (read.at(-1)?.position ?? -1) + 1
-  const rows = await sql`
-    insert into key_statements (position, document) values (${position}, ${document})
-    on conflict (position) do nothing returning position`
-  return rows.length > 0
+  try {
+    // Without "on conflict", for which Citus needs the right to change rows.
+    await sql`insert into key_statements (position, document) values (${position}, ${document})`
+    return true
+  } catch (error) {
+    if (dbErrorCode(error) !== '23505') throw error
+    return false
+  }
 }
 
 export async function hasCheckpoint(sql: Sql): Promise<boolean> {
@@ -265,18 +270,10 @@ export async function insertCheckpoint(
   { account_id, tree_size, from_size, root_hash, frontier, document, created_at }: CheckpointRow,
   entries: readonly LogEntry[],
 ): Promise<void> {
-  const leaves = entries.map(({ consent_id, version }, index) => [consent_id, version, from_size + index])
+  const leaves = entries.map(({ consent_id, version }) => [consent_id, version])
   await sql`
-    with leaves as (
-      select (leaf->>0)::uuid as consent_id, (leaf->>1)::integer as version, (leaf->>2)::bigint as leaf_index
-      from jsonb_array_elements(${sql.json(leaves as JSONValue)}::jsonb) as leaf
-    ), appended as (
-      update log_entries l set leaf_index = leaves.leaf_index from leaves
-      where l.account_id = ${account_id} and l.consent_id = leaves.consent_id and l.version = leaves.version
-        and l.leaf_index is null
-    )
-    insert into checkpoints (account_id, tree_size, from_size, root_hash, frontier, document, created_at)
-    values (${account_id}, ${tree_size}, ${from_size}, ${root_hash}, ${frontier}, ${document}, ${created_at})`
+    select append_checkpoint(${account_id}, ${tree_size}, ${from_size}, ${root_hash}, ${frontier}, ${document},
+      ${created_at}, ${sql.json(leaves as JSONValue)})`
 }
 
 export function checkpointColumns(sql: Sql) {

@@ -121,8 +121,8 @@ async function writeNothing(sql: Sql): Promise<void> {
     units as (update usage set used = used where false),
     keys as (update idempotency_keys set key = key where false),
     records as (update consents set version = version where false),
-    history as (update consent_history set version = version where false),
-    log as (update log_entries set version = version where false)
+    history as (insert into consent_history select * from consent_history where false),
+    log as (insert into log_entries select * from log_entries where false)
     select 1`
 }
 

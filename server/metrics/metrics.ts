@@ -3,17 +3,21 @@ import { createServer, type Server } from 'node:http'
 import { type AddressInfo, isIPv6 } from 'node:net'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Load } from '../admission.ts'
-import { dbErrorClass } from '../db/errors.ts'
+import { dbErrorClass, withTimeout } from '../db/errors.ts'
 import type { Monitor } from '../health/monitor.ts'
 import { readOnlyReason } from '../health/monitor.ts'
 import type { Observer } from '../http/logging.ts'
 import { explainListenError } from '../http/server.ts'
 import type { TimestampCounts } from '../timestamps/job.ts'
+import type { Facts } from './queries.ts'
 
 type Metrics = ReturnType<typeof createMetrics>
 
 /** Seconds; a request's deadline is 5. */
 const buckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+
+/** A scraper waits ten seconds by default. */
+const factsTimeoutMs = 2000
 
 export function createMetrics() {
   const registry = new Registry()
@@ -84,6 +88,26 @@ export function createMetrics() {
   )
   const ahead = 'Seconds by which the node’s clock is ahead of the database’s.'
   measure(Gauge, 'consentctl_clock_offset_seconds', ahead, () => (monitor?.clockOffsetMs ?? 0) / 1000)
+  let facts: Facts | null = null
+  let read = async (): Promise<Facts | null> => null
+  const measureFact = (name: string, help: string, pick: (facts: Facts) => number | null) =>
+    new Gauge({
+      name,
+      help,
+      registers,
+      collect() {
+        this.remove()
+        const value = facts && pick(facts)
+        if (value !== null) this.set(value)
+      },
+    })
+  const overdue = 'Open requests of data subjects whose last day is over.'
+  measureFact('consentctl_requests_overdue', overdue, each => each.overdue)
+  const covered = 'Unix time of the newest checkpoint of any account.'
+  measureFact('consentctl_last_checkpoint_timestamp_seconds', covered, each => each.checkpointAt)
+  const verified = 'Unix time at which an admin verify of the whole database last ended.'
+  measureFact('consentctl_last_verify_timestamp_seconds', verified, each => each.verifiedAt)
+  measureFact('consentctl_last_verify_findings', 'What it found.', each => each.findings)
   const loads = new Map<string, () => Load>()
   measureLoad(Gauge, 'http_requests_in_flight', 'Requests in flight.', load => load.running)
   measureLoad(Gauge, 'http_requests_waiting', 'Requests that wait for a slot.', load => load.waiting)
@@ -114,6 +138,13 @@ export function createMetrics() {
     countBackdated: (entries: number) => backdated.inc(entries),
     watchLog: (read: () => number) => {
       countDropped = read
+    },
+    watchFacts: (reads: () => Promise<Facts>) => {
+      read = reads
+    },
+    /** Leaves the facts out if the database does not answer in time. */
+    refresh: async () => {
+      facts = await withTimeout(read(), factsTimeoutMs).catch(() => null)
     },
     watchMonitor: (watched: Monitor) => {
       monitor = watched
@@ -152,10 +183,11 @@ export async function startMetrics(port: number, host = '127.0.0.1'): Promise<Me
   }
 }
 
-function createMetricsServer({ registry }: Metrics): Server {
+function createMetricsServer({ registry, refresh }: Metrics): Server {
   return createServer(async ({ method, url }, response) => {
     if (url?.split('?')[0] !== path) return void response.writeHead(404).end()
     if (method !== 'GET') return void response.writeHead(405, { allow: 'GET' }).end()
+    await refresh()
     response.writeHead(200, { 'content-type': registry.contentType }).end(await registry.metrics())
   })
 }

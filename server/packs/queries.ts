@@ -1,4 +1,5 @@
 import type { Sql } from 'postgres'
+import { targetId } from '../audit/entries.ts'
 import { toArrayLiteral } from '../db/fragments.ts'
 import type { Leaf } from '../evidence/queries.ts'
 
@@ -22,7 +23,7 @@ export function listEntriesAbout(
       from account_entries e
       join log_entries l on l.account_id = ${accountId} and l.consent_id = ${accountId} and l.version = e.version
       where e.account_id = ${accountId} and e.version <> ${except} and l.leaf_index < ${size}
-        and substring(e.document from '.*"target": [{]"id": "([0-9a-f-]{36})"') = target.id
+        and ${targetId(sql)} = target.id
       order by e.version desc limit ${limit}
     ) as e
     order by e.version desc limit ${limit}`

@@ -1,10 +1,9 @@
 import type { Fragment, Sql } from 'postgres'
-import { personalCircumstances } from '../../src/contract/index.ts'
 import type { Actor } from '../../src/evidence/chain.ts'
 import { type Administrator, auditEntry, lockedAccount, target } from '../audit/entries.ts'
 import { among, auditAndLog, linksAndLocks } from '../consents/queries.ts'
 import type { BatchLink, ChainRow, StateRow } from '../consents/rows.ts'
-import { staticFragment, toArrayLiteral } from '../db/fragments.ts'
+import { toArrayLiteral } from '../db/fragments.ts'
 
 export interface DueRow extends Pick<ChainRow, 'id' | 'version'> {
   /** Text, because a Date has fewer digits and no infinity. */
@@ -56,38 +55,28 @@ export function findNamed(sql: Sql, accountId: string, ids: readonly string[]): 
 }
 
 /**
- * Strips records and their first `reach` audit entries. Idempotency keys and origins stay, so that no retry or import
- * creates a record again. Returns the number, without changed and locked records.
+ * Strips records, without changed and locked ones, and begins the purge of their histories. Idempotency keys and origins
+ * stay, so that no retry or import creates a record again.
  */
 export async function purgeRecords(
   sql: Sql,
   accountId: string,
   links: readonly PurgeLink[],
-  {
-    reach,
-    actor,
-    by,
-    at,
-  }: { readonly reach: number; readonly actor: Actor; readonly by: Administrator; readonly at: Date },
-): Promise<number> {
+  { actor, by, at }: { readonly actor: Actor; readonly by: Administrator; readonly at: Date },
+): Promise<void> {
   const [ids, hashes] = [links.map(({ id }) => id), links.map(({ recordHash }) => recordHash)]
-  const [row] = await sql<{ count: number }[]>`
+  await sql`
     with ${linksAndLocks(sql, accountId, links, sql`deleted_at is not null and purged_at is null`)},
     hashes as (
       select * from unnest(${toArrayLiteral(ids)}::uuid[], ${toArrayLiteral(hashes)}::bytea[]) as hashes (id, record_hash)
     ), changed as (
       update consents c set
         consent_id = null, subject_id = null, near_subject = null, user_agent = null, ip_network = null, notice_locale = null,
-        origin_id = null, origin_evidence = null, request_hash = null, preferences = '{}', version = l.version + 1, record_hash = r.record_hash, chain_head = l.hash, updated_at = l.at,
-        purged_at = case when l.version <= ${reach} then l.at end
+        origin_id = null, origin_evidence = null, request_hash = null, preferences = '{}', version = l.version + 1, record_hash = r.record_hash, chain_head = l.hash, updated_at = l.at
       from locked join links l on l.id = locked.id join hashes r on r.id = locked.id
       where c.account_id = ${accountId} and c.id = locked.id and c.version = l.version
         and ${among(sql, sql`c.id`, links)}
       returning c.*
-    ), stripped as (
-      update consent_history h set ${stripped(sql)}
-      from changed c where h.account_id = ${accountId} and h.consent_id = c.id and h.version <= ${reach}
-        and ${among(sql, sql`h.consent_id`, links)}
     ), keys as (
       update idempotency_keys k set body_hash = '' from changed c
       where k.account_id = ${accountId} and k.created_at = c.created_at and k.consent_id = c.id
@@ -100,50 +89,35 @@ export async function purgeRecords(
         jsonb_build_object('records', count(*)) as after
       from changed having count(*) > 0
     ), ${auditEntry(sql, { accountId, actor: by, action: 'records_purged', at })}
-    select count(*)::integer as count from changed`
-  return row?.count ?? 0
+    select 1 from account`
 }
 
-/** Strips `reach` more entries before entry `version`; the last call sets the purge's time. Returns their number. */
-export async function stripMore(
+interface Stripped {
+  /** Entries. */
+  readonly stripped: number
+  /** Records whose purge is complete. */
+  readonly completed: number
+}
+
+/** Continues the begun purges of records by `reach` entries. Skips those that another node continues. */
+export async function stripHistory(
   sql: Sql,
   accountId: string,
-  { id, version }: Pick<ChainRow, 'id' | 'version'>,
+  ids: readonly string[],
   reach: number,
-): Promise<number> {
-  const [row] = await sql<{ count: number }[]>`
-    with remaining as (
-      select version from consent_history
-      where account_id = ${accountId} and consent_id = ${id} and version < ${version} and salt is not null
-      order by version limit ${reach}
-    ), stripped as (
-      update consent_history set ${stripped(sql)}
-      where account_id = ${accountId} and consent_id = ${id}
-        and version between (select min(version) from remaining) and (select max(version) from remaining)
-    ), done as (
-      update consents set purged_at = updated_at
-      where account_id = ${accountId} and id = ${id} and version = ${version} and purged_at is null
-        and (select count(*) from remaining) < ${reach}
-    )
-    select count(*)::integer as count from remaining`
-  return row?.count ?? 0
+): Promise<Stripped> {
+  const [row] = await sql<{ done: Stripped }[]>`
+    select strip_history(${accountId}, ${toArrayLiteral(ids)}::uuid[], ${reach}) as done`
+  return row?.done ?? { stripped: 0, completed: 0 }
 }
 
 /** Refreshes `pg_statistic`, which keeps sample values of purged columns. */
 export async function refreshStatistics(sql: Sql): Promise<void> {
   await sql.begin(async tx => {
     await tx`set local statement_timeout = 0`
-    await tx`
-      analyze consents (
-          consent_id, subject_id, near_subject, user_agent, ip_network, notice_locale, preferences, origin_id, origin_evidence),
-        consent_history (preferences, circumstances, salt), idempotency_keys (body_hash), origins (body_hash)`
+    await tx`select analyze_purged()`
   })
 }
-
-const stripped = staticFragment(
-  sql => sql`salt = null, preferences = '{}',
-    circumstances = nullif(circumstances - ${toArrayLiteral(personalCircumstances)}::text[], '{}')`,
-)
 
 export interface RetentionSite {
   account_id: string

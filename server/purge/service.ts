@@ -12,7 +12,7 @@ import { noId } from '../ids.ts'
 import { type Pace, pauseAfter } from '../pace.ts'
 import { countBeforePurge } from '../stats/counting.ts'
 import type { StoredRecord } from '../verify/queries.ts'
-import { inspectRecords, maxEntriesPerPurge } from '../verify/records.ts'
+import { inspectRecords, maxEntriesPerPurge, type Stored } from '../verify/records.ts'
 import { dayMs, Failures } from './failures.ts'
 import type { DueRow, PurgeLink } from './queries.ts'
 import * as queries from './queries.ts'
@@ -45,11 +45,18 @@ async function purgeBatch(sql: Sql, accountId: string, due: readonly DueRow[], o
   const records: VerifiedRecord[] = []
   const unverified = new Map<string, DatabaseFinding>()
   for await (const { verified, findings } of inspectRecords(sql, accountId, { ids: [...versions.keys()] })) {
-    for (const { id, record, entries } of verified)
-      if (record && record.version === versions.get(id)) records.push({ record, entries })
+    records.push(...verified.flatMap(stored => toPurge(stored, versions.get(stored.id))))
     for (const finding of findings) if (!unverified.has(finding.consent_id)) unverified.set(finding.consent_id, finding)
   }
   return { purged: await purgeVerified(sql, accountId, records, order), unverified: [...unverified.values()] }
+}
+
+/** Returns none if the record was changed since it was found, other than by the purge's beginning. */
+function toPurge({ record, entries }: Stored, version: number | undefined): VerifiedRecord[] {
+  if (!record || version === undefined) return []
+  const isBegun = entries.at(-1)?.action === 'purged'
+  const isSame = record.version === version || (isBegun && record.version === version + 1)
+  return isSame ? [{ record, entries, isBegun }] : []
 }
 
 async function purgeVerified(
@@ -58,17 +65,15 @@ async function purgeVerified(
   records: readonly VerifiedRecord[],
   order: Order,
 ): Promise<number> {
-  if (records.length === 0) return 0
-  if (!(await tryToCount(sql, accountId, records, order))) return 0
-  const { actor, by } = order
-  const long = records.find(({ record }) => record.version > maxEntriesPerPurge)
-  if (long) return await purgeLong(sql, accountId, long, order)
-  return await queries.purgeRecords(
-    sql,
-    accountId,
-    records.map(record => purgeLink(record, actor)),
-    { reach: maxEntriesPerPurge, actor, by, at: new Date() },
-  )
+  const fresh = records.filter(({ isBegun }) => !isBegun)
+  if (fresh.length > 0) {
+    if (!(await tryToCount(sql, accountId, fresh, order))) return 0
+    const { actor, by } = order
+    const links = fresh.map(record => purgeLink(record, actor))
+    await queries.purgeRecords(sql, accountId, links, { actor, by, at: new Date() })
+  }
+  const ids = records.map(({ record }) => record.id)
+  return ids.length > 0 ? await stripHistories(sql, accountId, ids, order) : 0
 }
 
 /** Reports a failure without delaying the purge. Returns false if the job is stopped: its next run counts them. */
@@ -90,27 +95,15 @@ async function tryToCount(
   return true
 }
 
-/** Purges in several statements, or continues. Returns 1 if it started here. */
-async function purgeLong(sql: Sql, accountId: string, long: VerifiedRecord, order: Order): Promise<number> {
-  const { actor, by, ...pace } = order
-  const { id, version } = long.record
-  const isBegun = long.entries.at(-1)?.action === 'purged'
-  const purged = isBegun
-    ? 0
-    : await queries.purgeRecords(sql, accountId, [purgeLink(long, actor)], {
-        reach: maxEntriesPerPurge,
-        actor,
-        by,
-        at: new Date(),
-      })
-  if (!isBegun && purged === 0) return 0
-  const purge = { id, version: isBegun ? version : version + 1 }
-  for (let count = maxEntriesPerPurge; count === maxEntriesPerPurge && !pace.signal.aborted; ) {
+/** Returns the number of records whose purge is complete. */
+async function stripHistories(sql: Sql, accountId: string, ids: readonly string[], pace: Pace): Promise<number> {
+  for (let purged = 0; ; ) {
     const start = performance.now()
-    count = await queries.stripMore(sql, accountId, purge, maxEntriesPerPurge)
+    const { stripped, completed } = await queries.stripHistory(sql, accountId, ids, maxEntriesPerPurge)
+    purged += completed
+    if (stripped < maxEntriesPerPurge || pace.signal.aborted) return purged
     await pauseAfter(start, pace)
   }
-  return purged
 }
 
 /** Returns as many records as one statement can strip, or one with a longer history. */
@@ -125,6 +118,8 @@ function withinReach(due: readonly DueRow[]): DueRow[] {
 interface VerifiedRecord {
   readonly record: StoredRecord
   readonly entries: readonly ChainEntry[]
+  /** Its history is still to be stripped, because a purge was ended. */
+  readonly isBegun: boolean
 }
 
 /** Nothing else proves the remaining data afterwards. */

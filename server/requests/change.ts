@@ -1,15 +1,26 @@
 import { dueAfter, type Holidays, type RequestChange } from '../../src/contract/index.ts'
 import { sameJson } from '../../src/evidence/canonical.ts'
 import { Failure } from '../failure.ts'
-import type { Audit, RequestState } from './queries.ts'
+import type { RequestAction, RequestState } from './queries.ts'
 
 interface ChangeContext {
   readonly hmacs: string[] | undefined
   readonly at: Date
   readonly holidays: Holidays
+  /** When the purge of the person's records is due, for a close. */
+  readonly due: PurgeDue
 }
 
-type Changed = Pick<Audit, 'action' | 'before' | 'after'> & { readonly state: RequestState }
+/** Days; null if not known, or not so. */
+export interface PurgeDue {
+  readonly purge_due_on: string | null
+  readonly purged_on: string | null
+}
+
+interface Changed {
+  readonly state: RequestState
+  readonly action: RequestAction
+}
 
 /**
  * Returns null if nothing changes.
@@ -24,13 +35,13 @@ export function applyChange(row: RequestState, change: RequestChange, context: C
   if (state.received_on !== row.received_on || state.extended_at !== row.extended_at)
     state.due_on = dueAfter(state.received_on, state.extended_at ? 3 : 1, context.holidays)
   if (change.outcome !== undefined) close(state, row, change, context)
-  const { receipts: _, ...others } = diff(row, state).after
-  if (isClosed && Object.keys(others).length > 0) throw new Failure('conflict', 'The request is closed.')
+  if (isClosed && differs(row, state)) throw new Failure('conflict', 'The request is closed.')
   addReceipt(state, change, context)
-  const values = diff(row, state)
-  if (Object.keys(values.after).length === 0) return null
+  if (change.purged && state.kind === 'erasure') state.purged_on ??= context.at.toISOString().slice(0, 10)
+  if (!differs(row, state)) return null
+  if (state.outcome !== row.outcome) return { state, action: 'request_closed' }
   const isExtended = row.extended_at === null && state.extended_at !== null
-  return { state, action: state.outcome !== row.outcome ? 'closed' : isExtended ? 'extended' : 'updated', ...values }
+  return { state, action: isExtended ? 'request_extended' : 'request_updated' }
 }
 
 function requireWhole({ outcome, outcome_reason }: RequestChange): void {
@@ -61,10 +72,12 @@ function extend(state: RequestState, row: RequestState, reason: string, { at, ho
   Object.assign(state, { state: 'extended', extension_reason: reason, extended_at: at })
 }
 
-function close(state: RequestState, row: RequestState, change: RequestChange, { at }: ChangeContext): void {
+function close(state: RequestState, row: RequestState, change: RequestChange, { at, due }: ChangeContext): void {
   const { outcome = null, outcome_reason = null } = change
   Object.assign(state, { outcome, outcome_reason })
-  if (row.state !== 'closed') Object.assign(state, { state: 'closed', subject_ids: null, closed_at: at })
+  if (row.state === 'closed') return
+  const isErased = state.kind === 'erasure' && outcome === 'done'
+  Object.assign(state, { state: 'closed', subject_ids: null, closed_at: at, ...(isErased && due) })
 }
 
 function addReceipt(state: RequestState, { receipt }: RequestChange, { at }: ChangeContext): void {
@@ -72,18 +85,9 @@ function addReceipt(state: RequestState, { receipt }: RequestChange, { at }: Cha
   state.receipts = [...state.receipts, { ...receipt, added_at: at.toISOString() }]
 }
 
-export type Values = Record<string, unknown>
-
-/** Identifiers become HMACs. */
-export function diff(before: RequestState | null, after: RequestState) {
-  const changes: { before: Values; after: Values } = { before: {}, after: {} }
-  for (const name of fields) {
-    const values = [before?.[name] ?? null, after[name]].map(toValue)
-    if (sameJson(values[0], values[1])) continue
-    changes.before[name] = values[0]
-    changes.after[name] = values[1]
-  }
-  return changes
+/** Identifiers are compared by their HMACs, which a closed request keeps. */
+function differs(before: RequestState, after: RequestState): boolean {
+  return fields.some(name => !sameJson(toValue(before[name]), toValue(after[name])))
 }
 
 const fields = [
@@ -98,6 +102,8 @@ const fields = [
   'outcome',
   'outcome_reason',
   'closed_at',
+  'purge_due_on',
+  'purged_on',
   'receipts',
 ] as const satisfies readonly (keyof RequestState)[]
 

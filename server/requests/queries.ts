@@ -1,23 +1,22 @@
 import type { Fragment, JSONValue, Sql } from 'postgres'
-import type { DataSubjectRequest, RequestEntry } from '../../src/contract/index.ts'
+import type { AuditAction, DataSubjectRequest } from '../../src/contract/index.ts'
+import { administrator, afterAccount, auditEntry, lockedAccount, target, targetId } from '../audit/entries.ts'
+import { detailsDigest, requestState } from '../audit/states.ts'
 import type { Caller } from '../auth/caller.ts'
-import { empty, staticFragment } from '../db/fragments.ts'
+import { empty, staticFragment, toArrayLiteral } from '../db/fragments.ts'
 import type { Row } from '../db/rows.ts'
 
 export type RequestRow = Row<DataSubjectRequest>
 
 export type RequestState = Omit<RequestRow, 'id' | 'ticket' | 'version' | 'created_at' | 'updated_at'>
 
-/** Contains no identifier in clear. */
-export interface Audit {
-  readonly action: 'created' | 'updated' | 'extended' | 'closed'
+export type RequestAction = Extract<AuditAction, `request_${string}`>
+
+export interface RequestAudit {
+  readonly action: RequestAction
   readonly caller: Caller
   readonly at: Date
-  readonly before: object | null
-  readonly after: object
 }
-
-export type RequestEntryRow = Row<RequestEntry>
 
 export interface RequestFilters {
   readonly state: 'open' | 'closed' | undefined
@@ -30,18 +29,14 @@ export interface RequestFilters {
 
 const columns = staticFragment(
   sql => sql`id, ticket, kind, state, received_on, due_on, subject_ids, subject_hmacs, assignee, extension_reason,
-    extended_at, outcome, outcome_reason, closed_at, receipts, version, created_at, updated_at`,
+    extended_at, outcome, outcome_reason, closed_at, purge_due_on, purged_on, receipts, version, created_at, updated_at`,
 )
 
-/** The join with the account's row lets Citus insert on the account's node. */
-function entry(sql: Sql, { action, caller, at, before, after }: Audit): Fragment {
-  return sql`entry as (
-      insert into subject_request_entries (
-        account_id, request_id, version, action, changed_by, actor_id, created_at, before, after)
-      select a.account_id, c.id, c.version, ${action}, ${caller.kind}, ${caller.id}::uuid, ${at}::timestamptz,
-        ${json(sql, before)}::jsonb, ${json(sql, after)}::jsonb
-      from changed c join accounts a on a.account_id = ${caller.accountId}
-    )`
+function entry(sql: Sql, { action, caller, at }: RequestAudit, before: Fragment): Fragment {
+  const { accountId } = caller
+  return sql`change as (
+      select ${target(sql, 'request', sql`r.id`)} as target, ${before} as before, ${requestState(sql)} as after from changed r
+    ), ${auditEntry(sql, { accountId, actor: administrator(caller), action, at })}`
 }
 
 function json(sql: Sql, value: object | null) {
@@ -52,19 +47,20 @@ function json(sql: Sql, value: object | null) {
 export async function insertRequest(
   sql: Sql,
   { id, ticket, ...state }: RequestState & { readonly id: string; readonly ticket: string },
-  audit: Audit,
+  audit: RequestAudit,
 ): Promise<RequestRow | undefined> {
   const { caller, at } = audit
   const [row] = await sql<RequestRow[]>`
-    with changed as (
+    with ${lockedAccount(sql, caller.accountId)}, changed as (
       insert into subject_requests (account_id, id, ticket, kind, state, received_on, due_on, subject_ids, subject_hmacs,
         assignee, created_at, updated_at)
-      values (${caller.accountId}, ${id}, ${ticket}, ${state.kind}, ${state.state}, ${state.received_on},
-        ${state.due_on}, ${json(sql, state.subject_ids)}, ${json(sql, state.subject_hmacs)}, ${state.assignee},
-        ${at}, ${at})
+      select account_id, ${id}::uuid, ${ticket}, ${state.kind}, ${state.state}, ${state.received_on}::date,
+        ${state.due_on}::date, ${json(sql, state.subject_ids)}::jsonb, ${json(sql, state.subject_hmacs)}::jsonb,
+        ${state.assignee}, ${at}::timestamptz, ${at}::timestamptz
+      from account where account_id = ${caller.accountId}
       on conflict (account_id, ticket) do nothing
       returning *
-    ), ${entry(sql, audit)}
+    ), ${entry(sql, audit, sql`null::jsonb`)}
     select ${columns(sql)} from changed`
   return row
 }
@@ -74,20 +70,25 @@ export async function updateRequest(
   sql: Sql,
   { id, version }: Pick<RequestRow, 'id' | 'version'>,
   state: RequestState,
-  audit: Audit,
+  audit: RequestAudit,
 ): Promise<RequestRow | undefined> {
   const { caller, at } = audit
   const [row] = await sql<RequestRow[]>`
-    with changed as (
-      update subject_requests set
+    with ${lockedAccount(sql, caller.accountId)}, present as materialized (
+      select * from subject_requests
+      where account_id = ${caller.accountId} and id = ${id} and version = ${version} and ${afterAccount(sql)}
+      for no key update
+    ), changed as (
+      update subject_requests s set
         kind = ${state.kind}, state = ${state.state}, received_on = ${state.received_on}, due_on = ${state.due_on},
         subject_ids = ${json(sql, state.subject_ids)}, subject_hmacs = ${json(sql, state.subject_hmacs)},
         assignee = ${state.assignee}, extension_reason = ${state.extension_reason}, extended_at = ${state.extended_at},
         outcome = ${state.outcome}, outcome_reason = ${state.outcome_reason}, closed_at = ${state.closed_at},
+        purge_due_on = ${state.purge_due_on}, purged_on = ${state.purged_on},
         receipts = ${json(sql, state.receipts)}, version = ${version + 1}, updated_at = ${at}
-      where account_id = ${caller.accountId} and id = ${id} and version = ${version}
-      returning *
-    ), ${entry(sql, audit)}
+      from present p where s.account_id = ${caller.accountId} and s.id = ${id} and p.id = s.id
+      returning s.*
+    ), ${entry(sql, audit, sql`(select ${requestState(sql)} from present r)`)}
     select ${columns(sql)} from changed`
   return row
 }
@@ -128,8 +129,46 @@ function conditions(sql: Sql, filters: RequestFilters): Fragment {
   return all
 }
 
-export function findEntries(sql: Sql, accountId: string, id: string): Promise<RequestEntryRow[]> {
-  return sql<RequestEntryRow[]>`
-    select version, action, changed_by, actor_id, created_at, before, after from subject_request_entries
-    where account_id = ${accountId} and request_id = ${id} order by version`
+/** Of the records with these identifiers, which a purge takes from them. `deletedAt` is of the last deletion. */
+export async function findHeld(
+  sql: Sql,
+  accountId: string,
+  subjects: readonly string[],
+): Promise<{ readonly live: boolean | null; readonly deletedAt: Date | null }> {
+  const [row] = await sql<{ live: boolean | null; deletedAt: Date | null }[]>`
+    select bool_or(deleted_at is null) as live, max(deleted_at) as "deletedAt" from consents
+    where account_id = ${accountId} and subject_id = any (${toArrayLiteral(subjects)}::text[])`
+  return row ?? { live: null, deletedAt: null }
+}
+
+/** Documents of the administrators' log, oldest first. */
+export async function findEntries(sql: Sql, accountId: string, id: string): Promise<string[]> {
+  const rows = await sql<{ document: string }[]>`
+    select e.document from account_entries e
+    where e.account_id = ${accountId} and ${targetId(sql)} = ${id} order by e.version`
+  return rows.map(({ document }) => document)
+}
+
+/** Returns true if a request was made with these values. Ignores `due_on`, which depends on the configured holidays. */
+export async function wasMadeOf(
+  sql: Sql,
+  { accountId, id }: { readonly accountId: string; readonly id: string },
+  { ticket, kind, received_on, subject_hmacs }: Pick<RequestRow, 'ticket' | 'kind' | 'received_on' | 'subject_hmacs'>,
+  assignees: readonly (string | null)[],
+): Promise<boolean> {
+  const digests = assignees.map(assignee =>
+    detailsDigest(sql, {
+      ticket: sql`${ticket}::text`,
+      hmacs: sql`${json(sql, subject_hmacs)}::jsonb`,
+      assignee: sql`${assignee}::text`,
+      reasons: sql`null, null`,
+    }),
+  )
+  const rows = await sql`
+    select 1 from (
+      select e.document::jsonb->'after' as made from account_entries e
+      where e.account_id = ${accountId} and ${targetId(sql)} = ${id} order by e.version limit 1) as first
+    where made->>'kind' = ${kind} and made->>'received_on' = ${received_on}
+      and made->>'details_sha256' in (${digests.reduce((all, digest) => sql`${all}, ${digest}`)})`
+  return rows.length > 0
 }

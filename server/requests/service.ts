@@ -16,13 +16,13 @@ import { toJson } from '../db/rows.ts'
 import { Failure, unavailable } from '../failure.ts'
 import { newId, readInstant } from '../ids.ts'
 import { standInOf } from '../subjects/service.ts'
-import { applyChange, diff, type Values } from './change.ts'
+import { applyChange, type PurgeDue } from './change.ts'
 import type { RequestState } from './queries.ts'
 import * as queries from './queries.ts'
 
 export interface RequestDeps {
   readonly sql: Sql
-  readonly config: Pick<Config, 'holidays'>
+  readonly config: Pick<Config, 'holidays' | 'purgeAfterDays'>
   readonly subjectSecret: Uint8Array
   readonly cursorSecret: Buffer
 }
@@ -30,6 +30,8 @@ export interface RequestDeps {
 const defaultLimit = 50
 
 const maxAttempts = 10
+
+const dayMs = 86_400_000
 
 /**
  * Idempotent. @throws Failure `conflict` if another one has its ticket; `invalid_request` if it was received in the
@@ -57,26 +59,20 @@ export async function createRequest(
     outcome: null,
     outcome_reason: null,
     closed_at: null,
+    purge_due_on: null,
+    purged_on: null,
     receipts: [],
   }
   const { ticket } = draft
-  const after = { ticket, ...diff(null, state).after }
-  const audit = { action: 'created', caller, at, before: null, after } as const
+  const audit = { action: 'request_created', caller, at } as const
   const inserted = await queries.insertRequest(sql, { id, ticket, ...state }, audit)
   if (inserted) return toJson<DataSubjectRequest>(inserted)
   const row = await queries.findByTicket(sql, caller.accountId, ticket)
   if (!row) throw unavailable('Another caller is creating this request.')
-  const [first] = await queries.findEntries(sql, caller.accountId, row.id)
-  if (!first || !isSameDraft(first.after, after, draft.assignee !== undefined))
+  const assignees = draft.assignee === undefined ? [null, row.assignee] : [draft.assignee]
+  if (!(await queries.wasMadeOf(sql, { ...caller, id: row.id }, { ticket, ...state }, assignees)))
     throw new Failure('conflict', 'The register has another request with this ticket.')
   return toJson<DataSubjectRequest>(row)
-}
-
-/** Ignores `due_on`, which depends on the configured holidays, and an omitted assignee. */
-function isSameDraft(one: Values, other: Values, namesAssignee: boolean): boolean {
-  const facts = ({ kind, received_on, assignee, subject_hmacs }: Values) =>
-    JSON.stringify([kind, received_on, namesAssignee ? assignee : null, [...(subject_hmacs as string[])].sort()])
-  return facts(one) === facts(other)
 }
 
 /** @throws Failure `invalid_request` for a cursor of another account or other filters */
@@ -108,10 +104,25 @@ export async function getRequest({ sql }: RequestDeps, { accountId }: Caller, id
   const row = await queries.findRequest(sql, accountId, id)
   if (!row) throw noRequest()
   const entries = await queries.findEntries(sql, accountId, id)
-  const history = entries
-    .filter(({ version }) => version <= row.version) // omits changes since the row was read
-    .map(entry => toJson<RequestEntry>(entry))
+  const history = entries.map(toEntry).filter(({ version }) => version <= row.version) // omits changes since it was read
   return { ...toJson<DataSubjectRequest>(row), history }
+}
+
+function toEntry(document: string): RequestEntry {
+  const { action, actor, at, before, after } = JSON.parse(document)
+  return {
+    version: after.version,
+    action: action.replace(/^request_/, ''),
+    changed_by: actor.kind,
+    actor_id: actor.id,
+    created_at: at,
+    before: before && withoutMetadata(before),
+    after: withoutMetadata(after),
+  }
+}
+
+function withoutMetadata({ id: _, version: __, created_at: ___, updated_at: ____, ...state }: Record<string, unknown>) {
+  return state
 }
 
 /**
@@ -131,13 +142,36 @@ export async function changeRequest(
     if (!row) throw noRequest()
     const at = new Date(Math.max(Date.now(), row.updated_at.getTime())) // a clock set back must not reorder entries
     if (change.received_on !== undefined) requirePast(change.received_on, at)
-    const changed = applyChange(row, change, { hmacs, at, holidays: config.holidays })
+    const due = await findPurgeDue(
+      deps,
+      caller,
+      change.outcome === 'done' ? (change.subject_ids ?? row.subject_ids) : null,
+    )
+    const changed = applyChange(row, change, { hmacs, at, holidays: config.holidays, due })
     if (!changed) return toJson<DataSubjectRequest>(row)
-    const { state, action, ...values } = changed
-    const written = await queries.updateRequest(sql, row, state, { action, caller, at, ...values })
+    const { state, action } = changed
+    const written = await queries.updateRequest(sql, row, state, { action, caller, at })
     if (written) return toJson<DataSubjectRequest>(written)
   }
   throw unavailable('Too many callers are changing this request at once.')
+}
+
+/** `subjects` are null unless an open request is closed. */
+async function findPurgeDue(
+  { sql, config: { purgeAfterDays: days } }: RequestDeps,
+  { accountId }: Caller,
+  subjects: readonly string[] | null,
+): Promise<PurgeDue> {
+  const unknown = { purge_due_on: null, purged_on: null }
+  if (!subjects) return unknown
+  const { live, deletedAt } = await queries.findHeld(sql, accountId, subjects)
+  if (live === null) return { ...unknown, purged_on: toDay(new Date()) }
+  if (live || days === null || !deletedAt) return unknown
+  return { ...unknown, purge_due_on: toDay(new Date(deletedAt.getTime() + days * dayMs)) }
+}
+
+function toDay(at: Date): string {
+  return at.toISOString().slice(0, 10)
 }
 
 /** Allows tomorrow in UTC, which has already begun in some time zones. */

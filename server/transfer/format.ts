@@ -10,6 +10,7 @@ import * as z from 'zod'
 export const tables = {
   secrets: sql => sql`name collate "C"`,
   key_statements: sql => sql`position`,
+  verifications: sql => sql`scope collate "C"`,
   logins: sql => sql`email collate "C"`,
   accounts: sql => sql`account_id`,
   account_entries: sql => sql`account_id, version`,
@@ -26,7 +27,6 @@ export const tables = {
   consent_history: sql => sql`account_id, consent_id, version`,
   log_entries: sql => sql`account_id, consent_id, version`,
   subject_requests: sql => sql`account_id, id`,
-  subject_request_entries: sql => sql`account_id, request_id, version`,
   checkpoints: sql => sql`account_id, tree_size`,
   timestamp_tokens: sql => sql`account_id, tree_size`,
   statistics: sql => sql`account_id, kind collate "C", site_id, value collate "C", day`,
@@ -34,6 +34,14 @@ export const tables = {
 } as const satisfies Record<string, (sql: ISql) => Fragment>
 
 export type TableName = keyof typeof tables
+
+/** What an export without secrets has in place of a column; null omits all rows of a table. */
+export const redactions: Partial<Record<TableName, ((sql: ISql) => Record<string, Fragment>) | null>> = {
+  secrets: null,
+  site_tokens: null,
+  users: sql => ({ password_hash: sql`''` }), // matches no password
+  api_keys: sql => ({ key_hash: sql`uuid_send(id)`, hint: sql`null` }), // shorter than any hash of a key
+}
 
 export const tableNames = Object.keys(tables) as TableName[]
 
@@ -48,6 +56,7 @@ const Header = z.object({
   /** Name of the last migration. */
   schema: z.string(),
   created_at: z.string(),
+  without_secrets: z.boolean(),
   columns: z.record(z.string(), z.array(z.string())),
 })
 

@@ -1,3 +1,4 @@
+import type { Sql } from 'postgres'
 import {
   type DatabaseFinding,
   type DatabaseOptions,
@@ -12,7 +13,7 @@ import { describeBackdating } from '../../src/evidence/dates.ts'
 import { keyIdOf } from '../../src/evidence/keys.ts'
 import { readCheckpoint } from '../../src/evidence/signed.ts'
 import { openShared, reportProgress } from '../admin.ts'
-import { dbErrorKind } from '../db/errors.ts'
+import { dbErrorCode, dbErrorKind } from '../db/errors.ts'
 import { explainLoss, explainLossOf } from '../db/open.ts'
 import { coverAccount, type Log } from '../evidence/log.ts'
 import { findLastCheckpoint } from '../evidence/queries.ts'
@@ -20,7 +21,7 @@ import { openSigner, signingSettings } from '../evidence/signer.ts'
 import { checkClock } from '../health/monitor.ts'
 import { findCertificateProblem } from '../timestamps/certificates.ts'
 import { requireOpenssl } from '../timestamps/openssl.ts'
-import { analyzeFilled } from './queries.ts'
+import { analyzeFilled, recordVerification } from './queries.ts'
 import { listAccounts, verifyAll } from './verify.ts'
 
 export function verifyDatabase(
@@ -37,10 +38,13 @@ export function verifyDatabase(
       await analyzeFilled(sql)
       const anchor = config.signingKey && keyIdOf(config.signingKey)
       const scope = { account, kept: kept.map(readCheckpoint), records: true, anchor, tsaCa }
+      let count = 0
       for await (const found of explainLossOf(config, verifyAll({ sql, signal, inspected }, scope))) {
         host.onWait?.(null)
+        count += found.length
         yield found
       }
+      if (account === undefined) await explainLoss(config, () => tryToRecord(sql, count))
     } finally {
       stopProgress()
       await close()
@@ -99,6 +103,15 @@ async function coverEach(log: Log & { readonly signal: AbortSignal }, only: stri
     if (last) checkpoints.push(last.document)
   }
   return { checkpoints, findings }
+}
+
+/** A standby, and a role that only reads, can be verified too. */
+async function tryToRecord(sql: Sql, findings: number): Promise<void> {
+  try {
+    await recordVerification(sql, findings)
+  } catch (error) {
+    if (!/^(25006|42501)$/.test(dbErrorCode(error) ?? '')) throw error
+  }
 }
 
 async function requireTimestampTools(tsaCa: string): Promise<void> {

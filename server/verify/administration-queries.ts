@@ -1,5 +1,13 @@
 import type { Sql } from 'postgres'
-import { accountState, keyState, siteState, tokensState, userState, verifiedNoticeState } from '../audit/states.ts'
+import {
+  accountState,
+  keyState,
+  requestState,
+  siteState,
+  tokensState,
+  userState,
+  verifiedNoticeState,
+} from '../audit/states.ts'
 import { instant } from '../db/fragments.ts'
 import { noId } from '../ids.ts'
 import { pages } from './work.ts'
@@ -78,6 +86,12 @@ export async function* listSettings(sql: Sql, accountId: string): AsyncGenerator
       from (select * from users where account_id = ${accountId} and id > ${last?.id ?? noId}) u
       full join (select * from logins where account_id = ${accountId} and user_id > ${last?.id ?? noId}) l on l.user_id = u.id
       order by 1 limit ${rowsPerPage}`,
+  )
+  yield* pages<SettingRow & { readonly id: string }>(
+    rowsPerPage,
+    last => sql`
+      select r.id, 'request ' || r.id as name, ${requestState(sql)}::text as state from subject_requests r
+      where r.account_id = ${accountId} and r.id > ${last?.id ?? noId} order by r.id limit ${rowsPerPage}`,
   )
   yield* pages<SettingRow & { readonly site_id: string; readonly policy_version: number }>(
     noticesPerPage,

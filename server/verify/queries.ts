@@ -233,6 +233,12 @@ export function listCheckpoints(
     order by tree_size limit ${limit}`
 }
 
+export async function recordVerification(sql: Sql, findings: number): Promise<void> {
+  await sql`
+    insert into verifications (scope, finished_at, findings) values ('all', ${new Date()}, ${findings})
+    on conflict (scope) do update set finished_at = excluded.finished_at, findings = excluded.findings`
+}
+
 /** Analyzes tables that have doubled since the last `analyze`: with stale statistics, plans take hours. */
 export async function analyzeFilled(sql: Sql): Promise<void> {
   const tables = await sql<{ name: string }[]>`

@@ -22,7 +22,7 @@ import {
 } from './queries.ts'
 import { attempt, type Found, reading, type Work } from './work.ts'
 
-/** Each entry may hold 16 KiB of preferences. The last statement of a longer purge sets its time. */
+/** Each entry may hold 16 KiB of preferences. */
 export const maxEntriesPerPurge = 2000
 
 export interface Stored {
@@ -195,7 +195,7 @@ async function readPublications(sql: Sql, accountId: string, records: readonly S
 }
 
 function isPurging({ purged_at }: StoredRecord, last: ChainEntry): boolean {
-  return last.action === 'purged' && last.version > maxEntriesPerPurge && purged_at === null
+  return last.action === 'purged' && purged_at === null
 }
 
 const rowsPerPage = 1000

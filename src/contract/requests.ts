@@ -55,6 +55,10 @@ export const DataSubjectRequest = z.object({
   outcome: z.enum(requestOutcomes).nullable().describe('Null until it is closed.'),
   outcome_reason: z.string().nullable(),
   closed_at: Timestamp.nullable(),
+  purge_due_on: Day.nullable().describe(
+    'Of an erasure that is done: the day on which the purge of its records was due when it was closed. Null without such records, and if the service purges by hand only or still had live ones.',
+  ),
+  purged_on: Day.nullable().describe('The day on which none of its records was left, or was reported as purged.'),
   receipts: z
     .array(z.object({ type: z.string().meta({ enum: [...proofTypes] }), sha256: Digest, added_at: Timestamp }))
     .describe('The digests of the documents that prove the answer.'),
@@ -73,7 +77,9 @@ export const RequestEntry = z.object({
   actor_id: Id.describe('The id of that key or user.'),
   created_at: Timestamp,
   before: State.nullable().describe('The changed fields before; null for the first entry.'),
-  after: State.describe('The changed fields after. Identifiers appear only as HMAC.'),
+  after: State.describe(
+    'The changed fields after. Of ticket, identifiers, assignee and reasons there is a SHA-256, `details_sha256`.',
+  ),
 })
 export type RequestEntry = z.output<typeof RequestEntry>
 
@@ -102,6 +108,10 @@ export const RequestChange = z.strictObject({
     .optional()
     .describe('Closes the request; `refused` needs a reason.'),
   outcome_reason: text(1, 500).optional(),
+  purged: z
+    .literal(true, 'must be true')
+    .optional()
+    .describe('The personal data of the records was purged; allowed for a closed erasure too.'),
   receipt: z
     .strictObject({
       type: z.enum(proofTypes, `must be one of ${proofTypes.join(', ')}`),
@@ -196,7 +206,7 @@ export const requestsDocs: ResourceDocs<typeof requests> = {
     },
     update: {
       description:
-        'A change that is already made does nothing, so it can be sent again. An extension after the last day to answer, a second one, and a change of a closed request are conflicts, except for a receipt, which can be added later. Closing removes the identifiers.',
+        'A change that is already made does nothing, so it can be sent again. An extension after the last day to answer, a second one, and a change of a closed request are conflicts, except for a receipt and `purged`, which can be added later. Closing removes the identifiers; of an erasure that is done it first finds when the purge of the person’s records is due.',
     },
   },
 }

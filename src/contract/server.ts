@@ -60,9 +60,12 @@ export interface TakenCheckpoints {
 export interface Transferred {
   rows: number
   records: number
+  /** The file has no secrets: keys and passwords are to be made anew. */
+  withoutSecrets?: boolean
 }
 
 export interface ExportOrder {
+  readonly withoutSecrets?: boolean | undefined
   readonly write: (text: string) => Promise<void>
   readonly signal: AbortSignal
 }
@@ -230,6 +233,8 @@ export interface ServerModule {
   ): Promise<NewPassword>
   /** Deletes expired records, and personal data of deleted ones; yields numbers by account. */
   purge(options: DatabaseOptions, order: PurgeOrder, host: ServerHost): AsyncGenerator<AccountPurge>
+  /** SQL for the service's own role of the database. */
+  grantsFor(role: string): string
   /** Works with or without a running server. */
   verifyDatabase(options: DatabaseOptions, inspection: Inspection, host: ServerHost): Verification
   /** Signs new checkpoints, and compares the log with those stored elsewhere. */

@@ -23,7 +23,7 @@ interface ChainRecord {
   readonly id: string
   readonly recordHash: Buffer | null
   readonly identity?: Identity
-  /** A purge is complete. Until then a long history loses its data from the oldest entry on. */
+  /** A purge is complete. Until then a history loses its data from the oldest entry on. */
   readonly isPurged?: boolean
 }
 
@@ -72,13 +72,15 @@ function expectPayload(
   const entry = entries[index] as ChainEntry
   if (index < purge && entry.salt === null)
     return { isStripped: true, isRestored: !hasNothingPersonal(entry), payloadHash: entry.payloadHash }
+  // A purge takes the record hash of the first entry, without which its payload has no hash.
+  const isWithoutHash = index === 0 && purge > 0
+  if (isWithoutHash && isPurged === false)
+    return { isStripped: true, isRestored: false, payloadHash: entry.payloadHash }
   const hashes = {
     recordHash: index === Math.max(purge, 0) ? (recordHash ?? undefined) : undefined,
     historyHash: index === purge ? hashHistory(entries.slice(0, purge)) : undefined,
   }
   const isRestored = index < purge && isPurged === true
-  // A purge takes the record hash of the first entry, without which its payload has no hash.
-  const isWithoutHash = index === 0 && purge > 0
   return { isStripped: false, isRestored, payloadHash: isWithoutHash ? null : expectedPayloadHash(entry, hashes) }
 }
 

@@ -27,6 +27,8 @@ export const registerView: View<RegisterRow> = {
     field('extended_at'),
     field('outcome_reason'),
     field('closed_at', { title: 'closed', text: row => minute(row.closed_at), rank: 9 }),
+    field('purge_due_on', { title: 'purge due', rank: 10 }),
+    field('purged_on', { title: 'purged', rank: 11 }),
     field('receipts', { text: row => row.receipts.map(({ sha256 }) => sha256).join(' ') }),
     field('subject_hmacs', { aside: true }),
     field('id'),

@@ -9,15 +9,16 @@ import {
   promptToConfirm,
   requireConfirmedCount,
 } from '../../cli/confirm.ts'
-import { instanceLabel } from '../../cli/messages.ts'
-import { one } from '../../cli/output.ts'
+import { instanceLabel, quoteForShell } from '../../cli/messages.ts'
+import { type Output, one } from '../../cli/output.ts'
 import { changeRequest, describeDue, findRequest, isOverdue } from '../../cli/register.ts'
 import type { Context } from '../../context.ts'
 import { type DataSubjectRequest, requestOutcomes } from '../../contract/requests.ts'
 import { text } from '../../contract/values.ts'
-import { usageError } from '../../errors/errors.ts'
+import { exit, usageError } from '../../errors/errors.ts'
 import { canPrompt, declinedError, prompt } from '../../io/prompt.ts'
 import { registerView } from '../../views/register.ts'
+import { purgeByReceipt } from '../subject/purging.ts'
 
 const Reason = text(1, 500)
 
@@ -26,6 +27,7 @@ const Options = z.strictObject({
   operands: z.tuple([text(1, 100)]),
   outcome: z.enum(requestOutcomes),
   reason: Reason.optional(),
+  purge: z.literal(true).optional(),
 })
 
 export function close(command: Command, ctx: Context): void {
@@ -33,7 +35,8 @@ export function close(command: Command, ctx: Context): void {
     command
       .argument('<ticket>', 'the ticket of the request')
       .addOption(new Option('--outcome <outcome>', 'how it ended').choices(requestOutcomes).makeOptionMandatory())
-      .option('--reason <text>', 'why it was refused or late, without names of persons'),
+      .option('--reason <text>', 'why it was refused or late, without names of persons')
+      .option('--purge', 'first purge the records that its erasure receipt lists, as "subject purge" does'),
     'request',
   )
     .description(`
@@ -41,29 +44,73 @@ Closing cannot be undone: it removes the person's identifiers from the register,
 receipt can still be added. Prompts for confirmation without --yes. A late request needs a --reason for the report;
 at a terminal it is asked for.
 
+Erased data stays in the service until its purge, so that an erasure by mistake can be undone. Closing an erasure
+says when that is due; --purge does it first, and needs the receipt of the erasure.
+
 Examples:
   $ consentctl requests close DSR-7 --outcome done --yes
+  $ consentctl requests close DSR-7 --outcome done --purge --yes
   $ consentctl requests close DSR-8 --outcome refused --reason 'manifestly unfounded' --yes`)
     .action(
-      action(ctx, Options, registerView, async (_, { operands: [ticket], outcome, ...given }) => {
-        if (outcome === 'refused' && given.reason === undefined)
+      action(ctx, Options, registerView, async (_, options) => {
+        const { operands, outcome } = options
+        if (outcome === 'refused' && options.reason === undefined)
           throw usageError(
             '--reason is missing',
             'a person must be informed why a request is refused (GDPR Art. 12(4))',
           )
-        const asks = mustPrompt(ctx, given, { action: 'close' })
-        const found = await findRequest(ctx.api, ticket)
-        const rows = [{ ...found, overdue: isOverdue(found) }]
-        requireConfirmedCount(given, rows.length, 'request', 'closed')
-        if (outcome === 'done' && found.kind === 'erasure' && found.receipts.length === 0)
-          await ctx.warn(`${ticket} is an erasure request without an erasure receipt`)
-        const reason = given.reason ?? (isOverdue(found) ? await askReason(ctx, found) : undefined)
-        const where = instanceLabel(ctx)
-        if (asks) await promptToConfirm(ctx, registerView, rows, { action: 'close', noun: 'request', where })
-        const change = { outcome, ...(reason !== undefined && { outcome_reason: reason }) }
-        const closed = await changeRequest(ctx.api, found.id, change)
-        return one(registerView, { ...closed, overdue: false }, { mutates: true })
+        const asks = mustPrompt(ctx, options, { action: 'close' })
+        const found = await findRequest(ctx.api, operands[0])
+        return await closeFound(ctx, found, options, asks)
       }),
+    )
+}
+
+async function closeFound(
+  ctx: Context,
+  found: DataSubjectRequest,
+  options: z.output<typeof Options>,
+  asks: boolean,
+): Promise<Output<unknown>> {
+  const { outcome, purge } = options
+  if (purge) requireErasure(found, outcome)
+  const rows = [{ ...found, overdue: isOverdue(found) }]
+  requireConfirmedCount(options, rows.length, 'request', 'closed')
+  const isErased = found.kind === 'erasure' && outcome === 'done'
+  if (isErased && found.receipts.length === 0)
+    await ctx.warn(`${found.ticket} is an erasure request without an erasure receipt`)
+  const reason = options.reason ?? (isOverdue(found) ? await askReason(ctx, found) : undefined)
+  const where = instanceLabel(ctx)
+  if (asks) await promptToConfirm(ctx, registerView, rows, { action: 'close', noun: 'request', where })
+  if (purge) {
+    const isConfirmed = options.yes || options.confirm !== undefined
+    const purged = await purgeByReceipt(ctx, found.ticket, isConfirmed ? { yes: true } : {})
+    if (purged.exit?.() !== exit.done) {
+      await ctx.warn(`${found.ticket} stays open`)
+      return purged
+    }
+  }
+  const change = { outcome, ...(reason !== undefined && { outcome_reason: reason }) }
+  const closed = await changeRequest(ctx.api, found.id, change)
+  if (isErased) await sayPurge(ctx, closed)
+  return one(registerView, { ...closed, overdue: false }, { mutates: true }) as Output<unknown>
+}
+
+function requireErasure({ kind, ticket }: DataSubjectRequest, outcome: string): void {
+  if (kind === 'erasure' && outcome === 'done') return
+  throw usageError(`--purge is for an erasure that is done, and ${ticket} is closed as ${kind}, ${outcome}`)
+}
+
+async function sayPurge(ctx: Context, { ticket, purge_due_on, purged_on }: DataSubjectRequest): Promise<void> {
+  const purgeNow = `consentctl subject purge ${quoteForShell(ticket)}`
+  if (purged_on) await ctx.say(`${ticket}: the service holds no record with these identifiers any more`)
+  else if (purge_due_on)
+    await ctx.say(
+      `${ticket}: the erased data stays until its purge, which is due on ${purge_due_on}; to purge it now: ${purgeNow}`,
+    )
+  else
+    await ctx.warn(
+      `${ticket}: the service does not say when the data is purged: it has live records of the person, or purges by hand only: ${purgeNow}`,
     )
 }
 

@@ -56,7 +56,16 @@ Examples:
 interface Reported
   extends Pick<
     DataSubjectRequest,
-    'ticket' | 'kind' | 'state' | 'outcome' | 'received_on' | 'due_on' | 'extension_reason' | 'outcome_reason'
+    | 'ticket'
+    | 'kind'
+    | 'state'
+    | 'outcome'
+    | 'received_on'
+    | 'due_on'
+    | 'extension_reason'
+    | 'outcome_reason'
+    | 'purge_due_on'
+    | 'purged_on'
   > {
   /** In UTC. */
   readonly closed_on: string | null
@@ -67,10 +76,12 @@ interface Reported
 
 function reportedOf(request: DataSubjectRequest, today: string): Reported {
   const { ticket, kind, state, outcome, received_on, due_on, extension_reason, outcome_reason, closed_at } = request
+  const { purge_due_on = null, purged_on = null } = request
   const closed_on = closed_at?.slice(0, 10) ?? null
   const isLate = closed_on === null ? isOverdue(request, today) : closed_on > due_on
   return {
     ...{ ticket, kind, state, outcome, received_on, due_on, closed_on, extension_reason, outcome_reason },
+    ...{ purge_due_on, purged_on },
     days: closed_on === null ? null : daysBetween(received_on, closed_on),
     days_late: isLate ? daysBetween(due_on, closed_on ?? today) : 0,
   }
@@ -99,6 +110,8 @@ const reportedView: View<Reported> = {
     field('days_late'),
     field('extension_reason'),
     field('outcome_reason'),
+    field('purge_due_on'),
+    field('purged_on'),
   ],
 }
 
@@ -125,6 +138,9 @@ function pageOf(reported: readonly Reported[], period: string, source: string): 
   const extended = reported
     .filter(({ extension_reason }) => extension_reason !== null)
     .map(row => [row.ticket, row.kind, row.received_on, row.due_on, row.extension_reason ?? ''])
+  const erased = reported
+    .filter(({ kind, outcome }) => kind === 'erasure' && outcome === 'done')
+    .map(row => [row.ticket, row.closed_on ?? '', row.purged_on ?? '–', row.purge_due_on ?? '–'])
   const heads = ['Kind', 'Received', 'Open', 'Done', 'Refused', 'Withdrawn', 'Late', 'Days: median', 'Days: longest']
   const orNone = (grid: Grid) => (grid.rows.length === 0 ? 'None.' : grid)
   return [
@@ -135,6 +151,9 @@ function pageOf(reported: readonly Reported[], period: string, source: string): 
     orNone({ heads: ['Ticket', 'Kind', 'Received', 'Due', 'Closed', 'Days late', 'Why'], rows: late }),
     '## Extended',
     orNone({ heads: ['Ticket', 'Kind', 'Received', 'Due', 'Why'], rows: extended }),
+    '## Erased',
+    'Erased data stays until its purge. Purged: the day on which nothing was left, as observed at the close or reported later; Purge due: the day as of the close.',
+    orNone({ heads: ['Ticket', 'Closed', 'Purged', 'Purge due'], rows: erased }),
   ]
 }
 

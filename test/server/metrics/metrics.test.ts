@@ -1,7 +1,11 @@
 import { request } from 'undici'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { Admission } from '../../../server/admission.ts'
+import { coverAll } from '../../../server/evidence/log.ts'
+import { openSigner } from '../../../server/evidence/signer.ts'
 import { createMetrics, startMetrics } from '../../../server/metrics/metrics.ts'
+import { readFacts } from '../../../server/metrics/queries.ts'
+import { recordVerification } from '../../../server/verify/queries.ts'
 import { OperatorError } from '../../../src/contract/index.ts'
 import { skippedOnCitus } from '../../support/database.ts'
 import { type TestAccount, useService } from '../../support/service.ts'
@@ -113,6 +117,38 @@ describe('metrics › load', () => {
   it('reports the load of the service', async () => {
     const text = await registry.metrics()
     for (const flow of ['private', 'public']) expect(text).toContain(`http_requests_in_flight{flow="${flow}"} 0\n`)
+  })
+})
+
+describe('metrics › facts', () => {
+  it('has overdue requests, the newest checkpoint and the last verification, and nothing if the database fails', async () => {
+    const { registry, watchFacts, refresh } = createMetrics()
+    const read = async () => {
+      await refresh()
+      const lines = (await registry.metrics()).split('\n')
+      const samples = lines.filter(line => /^consentctl_(requests_overdue|last_\w+) /.test(line))
+      return Object.fromEntries(samples.map(line => line.replace('consentctl_', '').split(' ')))
+    }
+    const { sql } = service
+    watchFacts(() => readFacts(sql))
+    expect(await read()).toEqual({ requests_overdue: '0' })
+    for (const [ticket, received_on] of [
+      ['DSR-1', '2026-01-10'],
+      ['DSR-2', new Date().toISOString().slice(0, 10)],
+    ]) {
+      const body = { ticket, kind: 'access', subject_ids: ['maria'], received_on }
+      expect((await service.call('POST', '/api/v1/requests', { key: account.key, body })).status).toBe(201)
+    }
+    const before = Date.now() / 1000
+    await coverAll({ sql, signer: await openSigner(sql, null) })
+    await recordVerification(sql, 3)
+    await recordVerification(sql, 2)
+    const facts = await read()
+    expect(facts).toMatchObject({ requests_overdue: '1', last_verify_findings: '2' })
+    for (const name of ['last_checkpoint_timestamp_seconds', 'last_verify_timestamp_seconds'])
+      expect(Number(facts[name]) - before, name).toBeGreaterThan(-60)
+    watchFacts(async () => await Promise.reject(new Error('lost')))
+    expect(await read()).toEqual({})
   })
 })
 

@@ -114,7 +114,7 @@ it('a change between the verification and the purge of a record is reported by t
   const tampering = new Proxy(sql, {
     apply: (target, thisArg, [strings, ...values]) => {
       const run = () => Reflect.apply(target, thisArg, [strings, ...values])
-      if (isTampered || !String(strings).includes('stripped as')) return run()
+      if (isTampered || !String(strings).includes('hashes as')) return run()
       isTampered = true
       return sql`update consent_history set accepted = false where consent_id = ${id} and version = 2`.then(run)
     },

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { useService } from '../../support/service.ts'
+import { verified } from '../verify/verified.ts'
 import { useCommands } from './commands.ts'
 
 const service = useService()
@@ -118,6 +119,39 @@ describe('requests next, show, update, extend and close', () => {
       undefined,
     ])
     expect(JSON.parse((await requests('show', 'DSR-1', '--json')).stdout).outcome).toBe('done')
+  })
+
+  it('when an erasure is closed, say when its purge is due, or purge first, and the report has both days', async () => {
+    const people = ['DSR-1', 'DSR-2', 'DSR-3']
+    for (const ticket of people) {
+      await create(ticket)
+      await requests('add', ticket, ticket, '--kind', 'erasure')
+      if (ticket !== 'DSR-3') expect((await run(['subject', 'erase', '--request', ticket, '--yes'])).code).toBe(0)
+    }
+    const close = (ticket: string, ...more: string[]) =>
+      requests('close', ticket, '--outcome', 'done', '--yes', '--json', ...more)
+    const due = day(30)
+    const kept = await close('DSR-1')
+    expect(kept.stderr).toContain(
+      `DSR-1: the erased data stays until its purge, which is due on ${due}; to purge it now: consentctl subject purge DSR-1`,
+    )
+    expect(JSON.parse(kept.stdout)).toMatchObject({ purge_due_on: due, purged_on: null })
+    const purged = await close('DSR-2', '--purge')
+    expect(purged.stderr).toContain('DSR-2: the service holds no record with these identifiers any more')
+    expect(JSON.parse(purged.stdout)).toMatchObject({
+      ...{ purge_due_on: null, purged_on: day(0) },
+      receipts: [{ type: 'erasure_receipt' }, { type: 'erasure_receipt' }],
+    })
+    expect((await close('DSR-3', '--purge')).code).not.toBe(0)
+    expect(JSON.parse((await requests('show', 'DSR-3', '--json')).stdout).state).toBe('open')
+    expect((await close('DSR-3')).stderr).toContain('DSR-3: the service does not say when the data is purged')
+
+    expect((await run(['subject', 'purge', 'DSR-1', '--yes'])).code).toBe(0)
+    const { stdout } = await requests('report')
+    expect(stdout).toContain(`| DSR-1 | ${day(0)} | ${day(0)} | ${due} |`)
+    expect(stdout).toContain(`| DSR-2 | ${day(0)} | ${day(0)} | – |`)
+    expect(stdout).toContain(`| DSR-3 | ${day(0)} | – | – |`)
+    expect((await verified(service.sql)).findings).toEqual([])
   })
 
   it('when a request has near matches, update --subject adds them to its identifiers', async () => {

@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import type { DataSubjectRequest, RequestEntry } from '../../../src/contract/index.ts'
 import { onCitus } from '../../support/database.ts'
 import { type ServiceResponse, type TestAccount, useService } from '../../support/service.ts'
+import { verified } from '../verify/verified.ts'
 
 const service = useService({ config: { holidays: ['12-25'] } })
 const path = '/api/v1/requests'
@@ -104,13 +105,20 @@ describe('PATCH /api/v1/requests/:id', () => {
       ],
     )
     expect(history[0]?.before).toBeNull()
-    expect(history[0]?.after).toMatchObject({ ticket: 'DSR-10', kind: 'erasure', state: 'open' })
-    expect(history[1]).toMatchObject({ before: { assignee: null }, after: { assignee: 'privacy team' } })
+    const details_sha256 = expect.stringMatching(/^[\da-f]{64}$/)
+    expect(history[0]?.after).toMatchObject({ kind: 'erasure', state: 'open', details_sha256 })
+    expect(history[1]).toMatchObject({ before: { details_sha256 }, after: { details_sha256 } })
     expect(history[2]?.before).toEqual({
-      ...{ kind: 'erasure', received_on: '2025-12-01', due_on: '2026-01-01' },
-      subject_hmacs: [hmacOf(maria), hmacOf('customer-4711')],
+      ...{ kind: 'erasure', received_on: '2025-12-01', due_on: '2026-01-01', details_sha256 },
     })
-    expect(JSON.stringify(history)).not.toMatch(/maria|4711|m\.muster/)
+    const log = await service.call('GET', `/api/v1/audit?target=${made.id}`, { headers })
+    expect(log.body.data.map(({ action }: { action: string }) => action)).toEqual([
+      ...['request_updated', 'request_updated', 'request_created'],
+    ])
+    const hmacs = [hmacOf(maria), hmacOf('m.muster')]
+    const shown = JSON.stringify([history, log.body.data.map(({ document }: { document: string }) => document)])
+    for (const text of ['DSR-10', 'maria', '4711', 'm.muster', 'privacy team', ...hmacs])
+      expect(shown).not.toContain(text)
   })
 
   it('writes nothing if nothing changes', async () => {
@@ -135,6 +143,28 @@ describe('PATCH /api/v1/requests/:id', () => {
     expect([late.status, late.body.message]).toEqual([409, expect.stringContaining('until 2026-02-16')])
   })
 
+  it.each([
+    ['kind', { kind: 'access' }],
+    ['due_on', { due_on: '2026-03-01' }],
+    ['outcome', { outcome: 'done' }],
+    ['assignee', { assignee: 'nobody' }],
+    ['outcome_reason', { outcome_reason: 'never existed' }],
+  ])('when its %s is forged in the database, admin verify names the request', async (_, forged) => {
+    const own = await service.newAccount()
+    const { body } = await post(draft('DSR-1', { received_on: '2026-01-10' }), own)
+    await service.call('PATCH', `${path}/${body.id}`, {
+      ...{ key: own.key, body: { outcome: 'refused', outcome_reason: 'unfounded' } },
+    })
+    const find = async () => (await verified(service.sql, { account: own.accountId })).findings
+    expect(await find()).toEqual([])
+    await service.sql`update subject_requests set ${service.sql(forged)} where account_id = ${own.accountId}`
+    expect(await find()).toMatchObject([
+      { problem: 'changed', detail: expect.stringContaining(`of the request ${body.id} do not match`) },
+    ])
+    await service.sql`delete from subject_requests where account_id = ${own.accountId}`
+    expect(await find()).toMatchObject([{ problem: 'lost', detail: `the request ${body.id} is missing` }])
+  })
+
   it('closes with an outcome, and keeps only HMACs of the identifiers, in every column and entry', async () => {
     const made = await add('DSR-14', { subject_ids: ['only-here@example.com'] })
     const twin = await add('DSR-14b', { subject_ids: ['only-here@example.com'] }) // so that it is a common value
@@ -145,7 +175,7 @@ describe('PATCH /api/v1/requests/:id', () => {
     expect(closed.subject_hmacs).toEqual(made.subject_hmacs)
     expect((await patch(made, { outcome: 'done' })).body).toEqual(closed)
     const rows = await service.sql`
-      select r::text as row from subject_requests r union all select e::text from subject_request_entries e`
+      select r::text as row from subject_requests r union all select e::text from account_entries e`
     expect(JSON.stringify(rows)).not.toContain('only-here')
     const samples = await service.sql`select s::text as row from pg_stats s where tablename = 'subject_requests'`
     if (!onCitus()) expect(samples.length).toBeGreaterThan(0) // there they are on the workers

@@ -19,7 +19,7 @@ import { verified } from './verified.ts'
 const tables = [
   ...(['consents', 'consent_history', 'log_entries', 'origins', 'checkpoints', 'timestamp_tokens'] as const),
   ...(['key_statements', 'accounts', 'account_entries', 'sites', 'site_tokens', 'api_keys'] as const),
-  ...(['users', 'logins', 'notices', 'notice_texts'] as const),
+  ...(['users', 'logins', 'notices', 'notice_texts', 'subject_requests'] as const),
 ]
 
 /** Columns that carry no evidence. */
@@ -27,6 +27,7 @@ const unverified = new Set([
   ...['consents.near_subject', 'consents.request_hash', 'log_entries.is_counted', 'timestamp_tokens.created_at'],
   ...['notices.revision', 'notices.created_at', 'notices.updated_at'],
   ...['key_statements.position', 'api_keys.last_used_on', 'users.session_version', 'origins.body_hash'],
+  'subject_requests.subject_ids',
   'timestamp_tokens.account_id', // of another account is as good as gone, and the last one may be
 ])
 
@@ -73,6 +74,8 @@ beforeAll(async () => {
   await owner.update(id, { accepted: true })
   await owner.remove((await owner.create()).id)
   await owner.sendAll([owner.row('imported')])
+  const request = { ticket: 'DSR-1', kind: 'erasure', subject_ids: ['maria'], received_on: '2026-01-31' }
+  expect((await service.call('POST', '/api/v1/requests', { key: owner.key, body: request })).status).toBe(201)
   await coverAll({ sql, signer: await openSigner(sql, null) })
   const job = timestampJob({
     sql,

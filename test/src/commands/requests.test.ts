@@ -25,7 +25,15 @@ describe('requests with an instance that has only the routes of the specificatio
 })
 
 describe('requests close after the due day', () => {
-  const nothing = { assignee: null, extension_reason: null, extended_at: null, outcome: null, outcome_reason: null }
+  const nothing = {
+    assignee: null,
+    extension_reason: null,
+    extended_at: null,
+    outcome: null,
+    outcome_reason: null,
+    purge_due_on: null,
+    purged_on: null,
+  }
   const at = '2026-01-31T00:00:00.000Z'
   const due = {
     ...{ id: uuid(1), ticket: 'DSR-7', kind: 'access', state: 'open', received_on: '2026-01-31', due_on: '2026-03-02' },

@@ -15,7 +15,17 @@ const aboutSettings: [name: string, id: string][] = [
 
 /** Commands that print no records. */
 const silent = [
-  ...['auth login', 'auth logout', 'subject export', 'config set', 'config unset', 'config remove', 'serve', 'receipt'],
+  ...[
+    'auth login',
+    'auth logout',
+    'subject export',
+    'config set',
+    'config unset',
+    'config remove',
+    'serve',
+    'receipt',
+    'admin grants',
+  ],
   ...['bash', 'zsh', 'fish', 'powershell', 'install'].map(name => `completion ${name}`),
 ]
 

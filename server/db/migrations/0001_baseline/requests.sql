@@ -1,4 +1,4 @@
--- The register of data subjects' requests, and its history.
+-- The register of data subjects' requests. Its history is in the administrators' log.
 
 create table subject_requests (
   account_id uuid not null references accounts,
@@ -16,6 +16,8 @@ create table subject_requests (
   outcome text check (outcome in ('done', 'refused', 'withdrawn')),
   outcome_reason text,
   closed_at timestamptz(3),
+  purge_due_on date, -- of an erasure that is done: when the data of its records is to be purged; null if the service does not know
+  purged_on date, -- when nothing of it was left
   receipts jsonb not null default '[]',
   version integer not null default 1, -- one more with each change
   created_at timestamptz(3) not null,
@@ -26,18 +28,3 @@ create table subject_requests (
 -- No sample of the identifiers stays in the planner's statistics once they are removed.
 alter table subject_requests alter column subject_ids set statistics 0;
 create index subject_requests_open on subject_requests (account_id, id) where state <> 'closed';
-
--- Who changed what of a request and when. Written in the statement of the change, and never changed or deleted.
-create table subject_request_entries (
-  account_id uuid not null,
-  request_id uuid not null,
-  version integer not null,
-  action text not null check (action in ('created', 'updated', 'extended', 'closed')),
-  changed_by text not null check (changed_by in ('api_key', 'user')),
-  actor_id uuid not null,
-  created_at timestamptz(3) not null,
-  before jsonb, -- the changed fields; null of the first entry
-  after jsonb not null,
-  primary key (account_id, request_id, version),
-  foreign key (account_id, request_id) references subject_requests
-);
