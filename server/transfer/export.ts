@@ -6,7 +6,11 @@ import { endLine, headerLine, rowLine, tableNames } from './format.ts'
 import { configure, listColumns, readRows } from './queries.ts'
 
 /** Uses constant memory. */
-export async function exportAll(sql: Sql, { write, signal }: ExportOrder, done: Transferred): Promise<void> {
+export async function exportAll(
+  sql: Sql,
+  { write, signal, withoutSecrets = false }: ExportOrder,
+  done: Transferred,
+): Promise<void> {
   const hash = createHash('sha256')
   const put = async (text: string) => {
     signal.throwIfAborted()
@@ -17,11 +21,12 @@ export async function exportAll(sql: Sql, { write, signal }: ExportOrder, done: 
     await tx`set transaction isolation level repeatable read, read only`
     await configure(tx)
     const columns = await listColumns(tx)
-    await put(headerLine({ schema: schemaVersion, created_at: new Date().toISOString(), columns }))
+    const created_at = new Date().toISOString()
+    await put(headerLine({ schema: schemaVersion, created_at, without_secrets: withoutSecrets, columns }))
     const rows: Record<string, number> = {}
     for (const table of tableNames) {
       let count = 0
-      for await (const page of readRows(tx, table)) {
+      for await (const page of readRows(tx, table, withoutSecrets ? columns[table] : null)) {
         await put(page.map(row => rowLine(table, row)).join(''))
         count += page.length
         done.rows += page.length

@@ -50,6 +50,7 @@ export async function importAll(sql: Sql, { source, name, signal }: ImportOrder,
       if (batch[0]?.table === 'consents') done.records += batch.length
     })
     await requireCounts(tx, end)
+    if (header.without_secrets) done.withoutSecrets = true
     await recordImport(tx, { exportedAt: header.created_at, sha256: end.sha256 })
   })
   await work.catch(error => {

@@ -1,7 +1,7 @@
 import type { ISql, Sql } from 'postgres'
 import { auditEntry, lockedAccount, machine, target } from '../audit/entries.ts'
 import { schemaVersion } from '../db/migrate.ts'
-import { type TableName, tableNames, tables } from './format.ts'
+import { redactions, type TableName, tableNames, tables } from './format.ts'
 
 /** Removes a transaction's timeouts, and fixes value formats. */
 export async function configure(tx: ISql): Promise<void> {
@@ -26,10 +26,20 @@ export async function listColumns(tx: ISql): Promise<Record<TableName, string[]>
   return columns
 }
 
-export async function* readRows(tx: ISql, table: TableName): AsyncGenerator<readonly string[]> {
+/** Leaves out secrets if `columns` are given. */
+export async function* readRows(
+  tx: ISql,
+  table: TableName,
+  columns: readonly string[] | null,
+): AsyncGenerator<readonly string[]> {
+  const redacted = columns ? redactions[table] : undefined
+  if (redacted === null) return
+  const others = redacted?.(tx) ?? {}
+  const kept = columns?.map(name => (others[name] ? tx`${others[name]} as ${tx(name)}` : tx`${tx(name)}`))
+  const list = kept?.reduce((all, column) => tx`${all}, ${column}`) ?? tx`*`
   await tx`
     declare exported no scroll cursor for
-    select row_to_json(t)::text as row from ${tx(table)} t order by ${tables[table](tx)}`
+    select row_to_json(t)::text as row from (select ${list} from ${tx(table)}) t order by ${tables[table](tx)}`
   for (;;) {
     const rows = await tx<{ row: string }[]>`fetch 500 from exported`
     if (rows.length === 0) break

@@ -11,6 +11,7 @@ const Options = z.strictObject({
   ...databaseOptions,
   operands: z.array(nonEmpty).length(1),
   force: z.literal(true).optional(),
+  withoutSecrets: z.literal(true).optional(),
 })
 
 type Write = (text: string) => Promise<void>
@@ -19,25 +20,32 @@ export function exportCommand(command: Command, ctx: Context): void {
   addDatabaseFlags(
     command
       .argument('<file>', 'a new file; - is standard output')
+      .option('--without-secrets', 'leave out hashes of keys, tokens and passwords, and the secrets of the service')
       .option('--force', 'print the export even if standard output is a terminal'),
   )
     .description(`
 The file contains every table as of one moment, and all secrets of the service: password hashes, hashes of API keys,
-keys that sign sessions and documents. Only its owner can read it; protect it like the database. "admin import"
+keys that sign sessions and documents. Only its owner can read it; protect it like the database: records are readable in it. "admin import"
 loads it into another database: the embedded one, or PostgreSQL of any version.
 
 On PostgreSQL it runs beside the server, in one read-only transaction (repeatable read). Later writes are not in
 the file, so stop the server first if you are moving the service, and always on a Citus cluster. The embedded
 database cannot be used meanwhile.
 
+With --without-secrets nobody can sign in, call the API, or sign with the file. It still has all records, histories
+and settings. Where it is imported, users need new passwords, callers new API keys, and sites new tokens; sessions,
+cursors and visitors' tokens end, pseudonyms of subjects change, and the log of signing keys begins anew if the key was
+in the database. The administrators' log keeps its SHA-256 digests of keys, which nobody can invert.
+
 Examples:
   $ consentctl admin export consents.ndjson
+  $ consentctl admin export copy.ndjson --without-secrets
   $ consentctl admin export - --data-dir /var/lib/consentctl | gzip > consents.ndjson.gz`)
     .action(
-      action(ctx, Options, async (_, { operands: [file = ''], force, ...options }) => {
+      action(ctx, Options, async (_, { operands: [file = ''], force, withoutSecrets, ...options }) => {
         const run = async (write: Write) => {
           const { exportDatabase } = await ctx.loadServer()
-          return await exportDatabase(options, { write, signal: ctx.interruption }, serverHost(ctx))
+          return await exportDatabase(options, { write, withoutSecrets, signal: ctx.interruption }, serverHost(ctx))
         }
         if (file === '-') await toOutput(ctx, force ?? false, run)
         else await toFile(ctx, file, run)

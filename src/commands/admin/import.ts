@@ -27,9 +27,13 @@ Examples:
         const order = { source, name: nameOf(file), signal: ctx.interruption }
         const done = await importDatabase(options, order, serverHost(ctx))
         await ctx.say(`imported ${formatTransferred(done)}; run consentctl admin verify to verify the histories`)
+        if (done.withoutSecrets) await ctx.warn(afterSecrets)
       }),
     )
 }
+
+const afterSecrets =
+  'the export has no secrets: reset passwords (consentctl admin user password), make new API keys (consentctl keys create), rotate the tokens of sites (consentctl sites rotate-token), and configure the signing key or begin a new chain (consentctl admin signing-key restart)'
 
 /** An unreadable file must not create a database. */
 async function readFirst({ interruption }: Context, chunks: AsyncGenerator<Buffer>): Promise<AsyncGenerator<Buffer>> {

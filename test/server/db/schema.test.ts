@@ -39,7 +39,9 @@ it('schema › every table has a primary key, which begins with account_id excep
 })
 
 it('schema › a purge strips exactly the personal circumstances of an answer', async () => {
-  const [row] = await database.sql<{ source: string }[]>`select prosrc as source from pg_proc where proname = 'strip_history'`
+  const [row] = await database.sql<
+    { source: string }[]
+  >`select prosrc as source from pg_proc where proname = 'strip_history'`
   const names = /circumstances - array\[([^\]]*)\]/.exec(row?.source ?? '')?.[1]
   expect(names).toBe(personalCircumstances.map(name => `'${name}'`).join(', '))
 })

@@ -7,13 +7,13 @@ import { importAll } from '../../../server/transfer/import.ts'
 const { signal } = new AbortController()
 
 /** The text of an export; `meanwhile` is done at each piece of it. */
-export async function exportText(sql: Sql, meanwhile = async () => {}): Promise<string> {
+export async function exportText(sql: Sql, meanwhile = async () => {}, withoutSecrets = false): Promise<string> {
   let text = ''
   const write = async (piece: string) => {
     text += piece
     await meanwhile()
   }
-  await exportAll(sql, { write, signal }, { rows: 0, records: 0 })
+  await exportAll(sql, { write, signal, withoutSecrets }, { rows: 0, records: 0 })
   return text
 }
 

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { schemaVersion } from '../../../server/db/migrate.ts'
+import { signerOf } from '../../../server/evidence/signer.ts'
 import { tableNames, tables } from '../../../server/transfer/format.ts'
+import { newSigningKey } from '../../../src/evidence/keys.ts'
 import { onCitus, skippedOnCitus, useDatabase } from '../../support/database.ts'
 import { someByteChanges } from '../../support/documented-commands.ts'
 import { startNode, type TestAccount, useService } from '../../support/service.ts'
@@ -110,6 +112,37 @@ describe('an export', () => {
       expect(await exportText(service.sql)).toContain(`"zz${made}"`)
     },
   )
+
+  it('without secrets, has nothing that signs in or signs, and its import says so', async () => {
+    const { sql } = service
+    const [whole, reduced] = [await exportText(sql), await exportText(sql, undefined, true)]
+    const found = await sql<{ secret: string }[]>`
+      select password_hash as secret from users union all select encode(key_hash, 'hex') from api_keys
+      union all select encode(token_hash, 'hex') from site_tokens
+      union all select encode(value, 'hex') from secrets where length(value) = 32`
+    expect(found.length).toBeGreaterThan(4)
+    // The administrators' log keeps digests of keys and tokens, which are leaves of the account's log.
+    const others = reduced.split('\n').filter(line => !line.startsWith('{"account_entries"'))
+    for (const { secret } of found) {
+      expect(whole).toContain(secret)
+      expect(others.filter(line => line.includes(secret))).toEqual([])
+    }
+    const done = await importBytes(target.sql, Buffer.from(reduced))
+    expect(done).toMatchObject({ withoutSecrets: true })
+    const rowsOf = (from: string, table: string) => from.split('\n').filter(line => line.startsWith(`{"${table}"`))
+    await removeImport(target.sql)
+    const again = await exportText(target.sql)
+    for (const table of ['consents', 'consent_history', 'log_entries', 'account_entries', 'subject_requests', 'logins'])
+      expect(rowsOf(again, table), table).toEqual(rowsOf(whole, table))
+    const names = (rows: readonly string[]) => rows.map(row => JSON.parse(row).api_keys.name)
+    expect(names(rowsOf(again, 'api_keys'))).toEqual(names(rowsOf(whole, 'api_keys')))
+    const node = await startNode(target.sql, { signer: signerOf(newSigningKey()) })
+    try {
+      expect((await node.call('GET', '/api/v1/consents', { key: account.key })).status).toBe(401)
+    } finally {
+      await node.app.close()
+    }
+  })
 
   it('is identical byte for byte after an import, with any values', async () => {
     const done = await importBytes(target.sql, Buffer.from(text))
