@@ -245,7 +245,8 @@ sites create|--dry-run||print the method, URL and body of each request instead o
 sites create|--name|none|name of the site
 sites create|--policy-version|none|current policy version (1)
 sites create|--origin|none|origin allowed to show its banner, such as https://shop.example; repeatable
-sites create|--retention-days|none|delete records unchanged for this many days (never)
+sites create|--retain|none|delete records this long after an event, such as 3y, 18m or 90d (never)
+sites create|--after|:withdrawal expiry last-change creation|with --retain: the event
 sites create|--strict-notices||reject a consent to a policy version without a published notice
 sites create|--no-strict-notices||accept a consent without a published notice (the default)
 sites create|--allow-duplicate||create the site even if another one has the name
@@ -258,7 +259,8 @@ sites update|--origin|none|replace the allowed origins; repeatable
 sites update|--add-origin|none|add an allowed origin; repeatable
 sites update|--remove-origin|none|remove an allowed origin; repeatable
 sites update|--clear-origins||remove all allowed origins
-sites update|--retention-days|none|delete records unchanged for this many days
+sites update|--retain|none|delete records this long after an event, such as 3y, 18m or 90d
+sites update|--after|:withdrawal expiry last-change creation|with --retain: the event
 sites update|--clear-retention||keep records indefinitely
 sites update|--strict-notices||reject a consent to a policy version without a published notice
 sites update|--no-strict-notices||take it

@@ -79,7 +79,10 @@ async function fill({ site, api_key: key }, password) {
   for (const name of ['Newsletter', 'App for phones']) {
     await call('POST', 'sites', { name, allowed_origins: [`https://${name.split(' ')[0].toLowerCase()}.example.com`] })
   }
-  await call('PATCH', `sites/${site.id}`, { allowed_origins: ['https://shop.example.com'], retention_days: 1095 })
+  await call('PATCH', `sites/${site.id}`, {
+    allowed_origins: ['https://shop.example.com'],
+    retention: { period: 'P3Y', after: 'withdrawal' },
+  })
   for (const [version, rest] of [
     [1, 'They are kept for one year.'],
     [2, 'They are kept for six months, and nobody else gets them.'],

@@ -1,8 +1,8 @@
-import type { Fragment, Sql } from 'postgres'
+import type { Sql } from 'postgres'
 import type { Actor } from '../../src/evidence/chain.ts'
 import { type Administrator, auditEntry, lockedAccount, target } from '../audit/entries.ts'
 import { among, auditAndLog, linksAndLocks } from '../consents/queries.ts'
-import type { BatchLink, ChainRow, StateRow } from '../consents/rows.ts'
+import type { BatchLink, ChainRow } from '../consents/rows.ts'
 import { toArrayLiteral } from '../db/fragments.ts'
 
 export interface DueRow extends Pick<ChainRow, 'id' | 'version'> {
@@ -117,53 +117,4 @@ export async function refreshStatistics(sql: Sql): Promise<void> {
     await tx`set local statement_timeout = 0`
     await tx`select analyze_purged()`
   })
-}
-
-export interface RetentionSite {
-  account_id: string
-  id: string
-  retention_days: number
-}
-
-type SiteKey = Pick<RetentionSite, 'account_id' | 'id'>
-
-export function listRetentionSites(sql: Sql, after: SiteKey, limit: number): Promise<RetentionSite[]> {
-  return sql<RetentionSite[]>`
-    select account_id, id, retention_days from sites
-    where retention_days is not null and (account_id, id) > (${after.account_id}, ${after.id})
-    order by account_id, id limit ${limit}`
-}
-
-/** Uses the slower of the node's and the database's clock. */
-function expiry(sql: Sql) {
-  return sql`least(now(), ${new Date()}::timestamptz) - s.retention_days * interval '24 hours'`
-}
-
-/** Returns no records if the site's retention was removed. */
-export function listLive(
-  sql: Sql,
-  { account_id, id }: SiteKey,
-  { after, last }: { readonly after: string; readonly last: string },
-  limit: number,
-): Promise<{ id: string; is_expired: boolean }[]> {
-  // The index stores accepted and refused records separately.
-  const run = (answer: Fragment) => sql`(
-    select id, updated_at from consents
-    where account_id = ${account_id} and site_id = ${id} and ${answer} and deleted_at is null
-      and id > ${after} and id <= ${last}
-    order by id limit ${limit})`
-  return sql<{ id: string; is_expired: boolean }[]>`
-    select c.id, c.updated_at <= ${expiry(sql)} as is_expired
-    from (${run(sql`accepted`)} union all ${run(sql`not accepted`)}) c
-    join sites s on s.account_id = ${account_id} and s.id = ${id}
-    where s.retention_days is not null
-    order by c.id limit ${limit}`
-}
-
-export function findExpired(sql: Sql, { account_id, id }: SiteKey, ids: readonly string[]): Promise<StateRow[]> {
-  return sql<StateRow[]>`
-    select c.id, c.version, c.chain_head, c.updated_at, c.accepted, c.preferences, c.policy_version
-    from consents c join sites s on s.account_id = c.account_id and s.id = c.site_id
-    where c.account_id = ${account_id} and c.id = any (${toArrayLiteral(ids)}::uuid[]) and c.site_id = ${id}
-      and c.deleted_at is null and c.updated_at <= ${expiry(sql)}`
 }

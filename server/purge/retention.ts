@@ -1,4 +1,5 @@
 import type { Sql } from 'postgres'
+import { parseValidity } from '../../src/contract/index.ts'
 import { system } from '../../src/evidence/chain.ts'
 import type { StateRow } from '../consents/rows.ts'
 import { deleteBatch } from '../consents/service.ts'
@@ -6,7 +7,7 @@ import { bisect } from '../db/bisect.ts'
 import { lastIdAt, noId } from '../ids.ts'
 import { type Pace, pauseAfter } from '../pace.ts'
 import { dayMs, Failures } from './failures.ts'
-import { findExpired, listLive, listRetentionSites, type RetentionSite } from './queries.ts'
+import { findExpired, listRetained, listRetentionSites, type Place, type RetentionSite } from './retention-queries.ts'
 
 const sitesPerPage = 100
 const recordsPerPage = 200
@@ -62,15 +63,24 @@ async function* readSites(sql: Sql): AsyncGenerator<RetentionSite> {
   }
 }
 
+/** Later than any start whose period has ended: months differ in length. */
+function latestStart(period: string): Date {
+  const { months, days } = parseValidity(period) ?? { months: 0, days: 0 }
+  const start = new Date()
+  start.setUTCMonth(start.getUTCMonth() - months)
+  return new Date(start.getTime() + (4 - days) * dayMs)
+}
+
 /** Yields pages of ids, until records are too young to be expired. */
 async function* readExpired(sql: Sql, site: RetentionSite): AsyncGenerator<readonly string[]> {
-  const last = lastIdAt(Date.now() - site.retention_days * dayMs)
-  let after = noId
+  const start = latestStart(site.retention.period)
+  const last = { at: start.toISOString(), id: lastIdAt(start.getTime()) }
+  let after: Place = { at: '-infinity', id: noId }
   for (;;) {
-    const rows = await listLive(sql, site, { after, last }, recordsPerPage)
+    const rows = await listRetained(sql, site, { after, last }, recordsPerPage)
     const ids = rows.filter(row => row.is_expired).map(row => row.id)
     if (ids.length > 0) yield ids
     if (rows.length < recordsPerPage) return
-    after = rows.at(-1)?.id ?? after
+    after = rows.at(-1) ?? after
   }
 }

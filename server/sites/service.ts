@@ -1,13 +1,15 @@
 import type { Sql } from 'postgres'
 import type * as z from 'zod'
-import type {
-  NewSite,
-  NewToken,
-  Site,
-  SiteChange,
-  SiteDraft,
-  SiteQuery,
-  TokenRotation,
+import {
+  isShorterThanNotice,
+  type NewSite,
+  type NewToken,
+  type Retention,
+  type Site,
+  type SiteChange,
+  type SiteDraft,
+  type SiteQuery,
+  type TokenRotation,
 } from '../../src/contract/index.ts'
 import { administrator } from '../audit/entries.ts'
 import type { Caller } from '../auth/caller.ts'
@@ -19,7 +21,15 @@ import { toJson } from '../db/rows.ts'
 import { Failure, noSite } from '../failure.ts'
 import { newId, readInstant } from '../ids.ts'
 import type { PublishedNotices } from '../notices/published.ts'
-import { insertSite, isNameTaken, listSites, replaceToken, type SiteKey, updateSite } from './queries.ts'
+import {
+  insertSite,
+  isNameTaken,
+  listSites,
+  listValidities,
+  replaceToken,
+  type SiteKey,
+  updateSite,
+} from './queries.ts'
 
 export interface SiteDeps {
   readonly sql: Sql
@@ -67,8 +77,23 @@ export async function createSite({ sql }: SiteDeps, caller: Caller, draft: SiteD
 }
 
 /**
+ * A notice that is published later does not reject: the job keeps consents that are valid.
+ * @throws Failure `conflict`
+ */
+async function requireLongerThanNotices(sql: Sql, key: SiteKey, retention: Retention): Promise<void> {
+  const notice = (await listValidities(sql, key)).find(({ valid_for }) => isShorterThanNotice(retention, valid_for))
+  if (!notice) return
+  const validity = notice.valid_for === null ? 'does not expire' : `is valid for ${notice.valid_for}`
+  throw new Failure(
+    'conflict',
+    `retention: a consent to the notice of version ${notice.policy_version} ${validity}; choose a longer period, or count it from expiry or withdrawal`,
+    { reason: 'notice_valid_longer' },
+  )
+}
+
+/**
  * Takes effect immediately on this node, within a second on others.
- * @throws Failure `not_found`
+ * @throws Failure `not_found`, `conflict`
  */
 export async function changeSite(
   { sql, tokens, notices }: SiteDeps,
@@ -79,6 +104,7 @@ export async function changeSite(
   const key = { accountId: caller.accountId, id }
   if (!change.allow_duplicate && (change.name !== undefined || change.archived === false))
     await requireFreeName(sql, key, change.name ?? null)
+  if (change.retention) await requireLongerThanNotices(sql, key, change.retention)
   const row = await updateSite(sql, key, change, { actor: administrator(caller), at: new Date() })
   tokens.clear()
   notices.clear()

@@ -36,21 +36,21 @@ export function isUncounted(sql: Sql): Fragment {
     and (l.leaf_index is null or l.leaf_index >= coalesce((select leaves from progress), 0))`
 }
 
-/** The purposes of the notice of the record `t.id`; null if it names none, or none is held. */
-function namedPurposes(sql: Sql, accountId: string): Fragment {
+/** The purposes of the notice of the record `id`; null if it names none, or none is held. */
+export function namedPurposes(sql: Sql, accountId: string, id: Fragment): Fragment {
   return sql`(
     select array_agg(distinct p ->> 'key') from consents c
     join notices n on n.account_id = c.account_id and n.site_id = c.site_id and n.policy_version = c.policy_version
       and n.published_entry = c.notice_entry
     cross join lateral jsonb_array_elements(n.purposes) as p
-    where c.account_id = ${accountId} and c.id = t.id)`
+    where c.account_id = ${accountId} and c.id = ${id})`
 }
 
 /**
  * True if the consent is given, at least for some purposes of `t.named`, after an entry `e` of a history
  * (src/evidence/state.ts); of a purged record if the entry has `accepted`.
  */
-function isGiven(sql: Sql, accountId: string, e: Fragment): Fragment {
+export function isGiven(sql: Sql, accountId: string, e: Fragment): Fragment {
   const has = (preferences: Fragment, path: Fragment, ofPurpose: Fragment) => sql`case
     when t.named is null then jsonb_path_exists(${preferences}, ${path})
     else exists (select 1 from unnest(t.named) as k where ${ofPurpose}) end`
@@ -94,7 +94,7 @@ export function changes(sql: Sql, accountId: string, wanted: Fragment = sql`true
   const sums = sql`sum(records) as records, sum(deleted) as deleted, sum(accepted) as accepted,
     sum(withdrawn) as withdrawn, sum(anonymous) as anonymous, sum(imported) as imported`
   return sql`touched as materialized (
-      select t.*, ${namedPurposes(sql, accountId)} as named
+      select t.*, ${namedPurposes(sql, accountId, sql`t.id`)} as named
       from (select consent_id as id, min(version) as first, max(version) as last from entries group by consent_id) as t
     ), states as materialized (
       select t.id, v.sign, h.version, ${isGiven(sql, accountId, sql`h`)} as is_given, h.action in ('deleted', 'purged') as is_deleted,

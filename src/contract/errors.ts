@@ -35,6 +35,7 @@ export const errorReasons = {
     'erasure_requested',
     'already_published',
     'concurrent_change',
+    'notice_valid_longer',
   ],
 } as const satisfies Partial<Record<ErrorCode, readonly string[]>>
 

@@ -28,7 +28,7 @@ export function parseValidity(value: string): Validity | null {
   return match !== undefined && total > 0 && total <= 36_525 ? { months, days } : null
 }
 
-const ValidFor = z
+export const Duration = z
   .string('must be text')
   .refine(
     value => parseValidity(value) !== null,
@@ -133,7 +133,7 @@ export type Notice = z.output<typeof Notice>
 export const NoticeDraft = z.strictObject({
   purposes: Purposes.optional(),
   controller: text(1, 1000).nullable().optional(),
-  valid_for: ValidFor.nullable().optional(),
+  valid_for: Duration.nullable().optional(),
   // A later version can correct false, but not revoke true.
   requires_renewal: z.boolean('must be true or false').optional().describe('Default: false.'),
   effective_from: Instant.nullable().optional(),

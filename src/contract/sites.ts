@@ -1,19 +1,50 @@
 import * as z from 'zod'
 import { accountRead, ById, endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
+import { Duration, parseValidity } from './notices.ts'
 import { everyRole, owners } from './roles.ts'
 import { Count, Id, optional, PolicyVersion, QueryBoolean, Timestamp, text } from './values.ts'
 
 const path = '/api/v1/sites'
+
+/** What the period of a retention counts from. */
+export const retentionStarts = ['withdrawal', 'expiry', 'last_change', 'creation'] as const
+
+export const Retention = z
+  .strictObject({
+    period: Duration.describe('An ISO 8601 duration, added in calendar months and days (UTC).'),
+    after: z
+      .enum(retentionStarts, `must be one of ${retentionStarts.join(', ')}`)
+      .describe(
+        'withdrawal: the last answer that withdrew the consent. expiry: `expires_at`. last_change: `updated_at`. creation: `created_at`. A record without it is kept.',
+      ),
+  })
+  .meta({ examples: [{ period: 'P3Y', after: 'withdrawal' }] })
+export type Retention = z.output<typeof Retention>
+
+/**
+ * True if the retention alone would delete a consent that is still valid by a notice. Months count as 30.4375 days: a
+ * day decides nothing, because the service keeps each record until its consent has ended.
+ */
+export function isShorterThanNotice({ period, after }: Retention, validFor: string | null): boolean {
+  if (after === 'withdrawal' || after === 'expiry') return false
+  return validFor === null || inDays(period) < inDays(validFor)
+}
+
+function inDays(duration: string): number {
+  const { months, days } = parseValidity(duration) ?? { months: 0, days: 0 }
+  return months * 30.4375 + days
+}
 
 export const Site = z.object({
   id: Id,
   name: z.string(),
   policy_version: Count.meta({ minimum: 1 }),
   allowed_origins: z.array(z.string().meta({ format: 'uri' })),
-  retention_days: Count.meta({ minimum: 1 })
+  retention: z
+    .object({ period: z.string(), after: z.enum(retentionStarts) })
     .nullable()
     .default(null)
-    .describe('Days without a change after which records are deleted; null for never.'),
+    .describe('When records are deleted; null for never.'),
   created_at: Timestamp,
   updated_at: Timestamp,
   strict_notices: z
@@ -39,15 +70,11 @@ const AllowedOrigins = z
   .refine(list => new Set(list).size === list.length, 'must not name an origin twice')
   .meta({ uniqueItems: true })
 
-const retentionRange = 'must be from 1 to 36500'
-
-export const RetentionDays = z.int('must be an integer').min(1, retentionRange).max(36_500, retentionRange)
-
 export const SiteDraft = z.strictObject({
   name: text(1, 100),
   policy_version: PolicyVersion.optional(),
   allowed_origins: AllowedOrigins.optional(),
-  retention_days: RetentionDays.nullable().optional().describe('Default: null, for never.'),
+  retention: Retention.nullable().optional().describe('When records are deleted. Default: null, for never.'),
   strict_notices: z.boolean('must be true or false').optional().describe('Default: false.'),
   allow_duplicate: z
     .boolean('must be true or false')
@@ -155,7 +182,7 @@ export const sitesDocs: ResourceDocs<typeof sites> = {
     },
     update: {
       description:
-        'An archived site is not in the list without `include_archived`. Its records and their histories stay, can be read, changed and deleted, and are deleted by its retention.',
+        'An archived site is not in the list without `include_archived`. Its records and their histories stay, can be read, changed and deleted, and are deleted by its retention. A retention counted from `last_change` or `creation` that is shorter than a consent is valid by a published notice of the site is rejected (409).',
     },
     rotateToken: {
       description: 'Earlier tokens expire after `overlap_hours`: 24 by default, and at once with 0.',

@@ -153,6 +153,7 @@ const adviceOf: Readonly<Record<Exclude<ErrorReason, 'missing_scope'>, Advice>> 
   purged: {},
   erasure_requested: { hint: 'to restore it anyway: --despite-erasure' },
   already_published: {},
+  notice_valid_longer: {},
   concurrent_change: { hint: 'check what changed, and try again' },
 }
 

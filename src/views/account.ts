@@ -1,4 +1,5 @@
 import type { ApiKey, NewApiKey, NewSite, NewToken, Site, Usage } from '../contract/index.ts'
+import { describeRetention } from '../contract/retention.ts'
 import { toneOf, type View } from '../output/index.ts'
 import { field, minute } from './field.ts'
 
@@ -38,7 +39,7 @@ export const siteView: View<Site> = {
     field('allowed_origins', { text: row => row.allowed_origins.join(' '), rank: 4 }),
     field('created_at', { text: row => minute(row.created_at), rank: 6 }),
     field('updated_at', { text: row => minute(row.updated_at), rank: 7 }),
-    field('retention_days', { title: 'retention', rank: 5 }),
+    field('retention', { text: ({ retention }) => describeRetention(retention), rank: 5 }),
     field('strict_notices', { title: 'strict', rank: 8 }),
     field('archived_at', { title: 'archived', text: row => minute(row.archived_at), rank: 9 }),
   ],

@@ -95,7 +95,7 @@ export function siteOf(fields: Partial<Site> = {}): Site {
     name: 'Shop',
     policy_version: 3,
     allowed_origins: ['https://shop.example', 'https://www.shop.example'],
-    retention_days: null,
+    retention: null,
     created_at: '2026-01-31T09:30:00.000Z',
     updated_at: '2026-01-31T09:30:00.000Z',
     strict_notices: false,

@@ -57,10 +57,10 @@ export function purge(command: Command, ctx: Context): void {
     'record',
   )
     .description(`
-First deletes the records that have not changed for longer than the retention of their site (retention_days). Then
-permanently removes the subject, label, IP address, user agent and preferences from every record deleted that long
-ago, and from its history. The rest stays (accepted or refused, when, changed by whom), with an entry about the purge,
-and the hash chain still verifies. It is pseudonymous, not anonymous.
+First deletes the records whose retention has ended (consentctl sites update --retain). Then permanently removes the
+subject, label, IP address, user agent and preferences from every record deleted that long ago, and from its history.
+The rest stays (accepted or refused, when, changed by whom), with an entry about the purge, and the hash chain still
+verifies. It is pseudonymous, not anonymous.
 
 A record whose history does not verify is not purged, because that would destroy the evidence: it is named on stderr,
 and the exit code is 8. See consentctl admin verify. --dry-run and --confirm count such records too.

@@ -11,7 +11,8 @@ import { startInstant } from '../../cli/time.ts'
 import type { Client } from '../../client/client.ts'
 import type { Context } from '../../context.ts'
 import { type Notice, NoticeDraft, notices } from '../../contract/notices.ts'
-import type { Site } from '../../contract/sites.ts'
+import { describeRetention } from '../../contract/retention.ts'
+import { isShorterThanNotice, type Site } from '../../contract/sites.ts'
 import { PolicyVersion } from '../../contract/values.ts'
 import { describeChanges, isSame, type Manifest } from '../../domain/notice-changes.ts'
 import { dataError, usageError } from '../../errors/errors.ts'
@@ -99,6 +100,7 @@ async function run(ctx: Context, options: Options) {
     `version ${version} of ${site.name}${newest ? `, compared with version ${newest.policy_version}` : ''}:`,
   )
   for (const line of describeChanges(newest ?? null, wanted)) await ctx.say(`  ${line}`)
+  await sayShorterRetention(ctx, site, wanted)
   const plan: Plan = { id: site.id, version, wanted, texts, draft }
   if (dryRun) return dryRunOutput(ctx, requestsOf(plan, isDraft))
   if (asks) {
@@ -209,6 +211,15 @@ async function saySiteVersion(ctx: Context, api: Client, before: Site, notice: N
     ? `consentctl sites update ${before.id} --policy-version ${version} changes it`
     : `run the same command again at ${effective_from}, because ${notice.requires_renewal ? 'consents to that version stop counting then' : 'it does not change by itself'}`
   await ctx.say(`new records of ${name} still have policy version ${present}: ${then}`)
+}
+
+async function sayShorterRetention({ say }: Context, site: Site, { valid_for: validFor }: Manifest): Promise<void> {
+  const { name, retention } = site
+  if (retention === null || !isShorterThanNotice(retention, validFor)) return
+  const validity = validFor === null ? 'do not expire' : `are valid for ${validFor}`
+  await say(
+    `note: consents to it ${validity}, and ${name} deletes records ${describeRetention(retention)}: a consent is kept until it has ended`,
+  )
 }
 
 interface Plan {

@@ -1,12 +1,13 @@
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import * as z from 'zod'
 import { action, Count, collect } from '../../cli/action.ts'
 import { addDryRunFlag, dryRunOption, dryRunOutput, viewUnlessDryRun } from '../../cli/dry-run.ts'
 import { instanceLabel } from '../../cli/messages.ts'
 import { one } from '../../cli/output.ts'
+import { readRetention, retentionEvents, retentionOptions } from '../../cli/retention.ts'
 import { addSignInFlags, signIn, signInHelp, signInOptions } from '../../cli/sign-in.ts'
 import type { Context } from '../../context.ts'
-import { RetentionDays, SiteDraft, sites } from '../../contract/sites.ts'
+import { SiteDraft, sites } from '../../contract/sites.ts'
 import { PolicyVersion } from '../../contract/values.ts'
 import { newSiteView } from '../../views/account.ts'
 
@@ -16,7 +17,7 @@ const Options = z.strictObject({
   name: SiteDraft.shape.name,
   policyVersion: Count.pipe(PolicyVersion).optional(),
   origin: SiteDraft.shape.allowed_origins,
-  retentionDays: Count.pipe(RetentionDays).optional(),
+  ...retentionOptions,
   strictNotices: z.boolean().optional(),
   allowDuplicate: z.literal(true).optional(),
 })
@@ -31,7 +32,8 @@ export function create(command: Command, ctx: Context): void {
         'origin allowed to show its banner, such as https://shop.example; repeatable',
         collect,
       )
-      .option('--retention-days <n>', 'delete records unchanged for this many days (never)')
+      .option('--retain <period>', 'delete records this long after an event, such as 3y, 18m or 90d (never)')
+      .addOption(new Option('--after <event>', 'with --retain: the event').choices(retentionEvents))
       .option('--strict-notices', 'reject a consent to a policy version without a published notice')
       .option('--no-strict-notices', 'accept a consent without a published notice (the default)')
       .option('--allow-duplicate', 'create the site even if another one has the name'),
@@ -48,12 +50,12 @@ Examples:
 }
 
 async function run(ctx: Context, options: z.output<typeof Options>) {
-  const { name, policyVersion, origin, retentionDays, strictNotices, allowDuplicate, dryRun, ...who } = options
+  const { name, policyVersion, origin, retain, after, strictNotices, allowDuplicate, dryRun, ...who } = options
   const body = {
     name,
     policy_version: policyVersion,
     allowed_origins: origin,
-    retention_days: retentionDays,
+    retention: readRetention({ retain, after }),
     strict_notices: strictNotices,
     allow_duplicate: allowDuplicate,
   }

@@ -1,14 +1,15 @@
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import * as z from 'zod'
 import { action, Count, collect, Ids } from '../../cli/action.ts'
 import { addDryRunFlag, dryRunOption, dryRunOutput, viewUnlessDryRun } from '../../cli/dry-run.ts'
 import { instanceLabel } from '../../cli/messages.ts'
 import { one } from '../../cli/output.ts'
+import { readRetention, retentionEvents, retentionOptions } from '../../cli/retention.ts'
 import { addSignInFlags, signIn, signInHelp, signInOptions } from '../../cli/sign-in.ts'
 import { findSite, siteIdOf } from '../../cli/sites.ts'
 import type { Client } from '../../client/client.ts'
 import type { Context } from '../../context.ts'
-import { RetentionDays, SiteDraft, sites } from '../../contract/sites.ts'
+import { SiteDraft, sites } from '../../contract/sites.ts'
 import { isUuid } from '../../contract/uuid.ts'
 import { PolicyVersion } from '../../contract/values.ts'
 import { usageError } from '../../errors/errors.ts'
@@ -30,7 +31,7 @@ const Options = z.strictObject({
   operands: Ids,
   name: SiteDraft.shape.name.optional(),
   policyVersion: Count.pipe(PolicyVersion).optional(),
-  retentionDays: Count.pipe(RetentionDays).optional(),
+  ...retentionOptions,
   clearRetention: z.literal(true).optional(),
   strictNotices: z.boolean().optional(),
   allowDuplicate: z.literal(true).optional(),
@@ -46,7 +47,8 @@ export function update(command: Command, ctx: Context): void {
       .option('--add-origin <origin>', 'add an allowed origin; repeatable', collect)
       .option('--remove-origin <origin>', 'remove an allowed origin; repeatable', collect)
       .option('--clear-origins', 'remove all allowed origins')
-      .option('--retention-days <n>', 'delete records unchanged for this many days')
+      .option('--retain <period>', 'delete records this long after an event, such as 3y, 18m or 90d')
+      .addOption(new Option('--after <event>', 'with --retain: the event').choices(retentionEvents))
       .option('--clear-retention', 'keep records indefinitely')
       .option('--strict-notices', 'reject a consent to a policy version without a published notice')
       .option('--no-strict-notices', 'take it')
@@ -56,8 +58,13 @@ export function update(command: Command, ctx: Context): void {
 
 Existing records keep their policy version; a new one applies to new records.
 
+--retain counts from the answer that withdrew the consent, the end of its validity (expires_at), the last change or
+the creation of a record; a record without that event is kept. A period that would delete a consent that is still
+valid by a published notice is rejected.
+
 Examples:
   $ consentctl sites update Shop --policy-version 4
+  $ consentctl sites update Shop --retain 3y --after withdrawal
   $ consentctl sites update 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --add-origin https://www.shop.example`)
     .action(action(ctx, Options, viewUnlessDryRun(siteView), run))
 }
@@ -71,6 +78,7 @@ async function run(ctx: Context, options: z.output<typeof Options>) {
     ...changes
   } = options
   checkChanges(changes)
+  const retention = changes.clearRetention ? null : readRetention(changes)
   const isRead = Boolean(changes.addOrigin ?? changes.removeOrigin)
   const isOffline = dryRun && !isRead && isUuid(named)
   const api = isOffline ? ctx.api : await signIn(ctx, { email, passwordStdin })
@@ -79,7 +87,7 @@ async function run(ctx: Context, options: z.output<typeof Options>) {
     name: changes.name,
     policy_version: changes.policyVersion,
     allowed_origins: await originsOf(ctx, api, id, changes),
-    retention_days: changes.clearRetention ? null : changes.retentionDays,
+    retention,
     strict_notices: changes.strictNotices,
     allow_duplicate: changes.allowDuplicate,
   }
@@ -90,15 +98,12 @@ async function run(ctx: Context, options: z.output<typeof Options>) {
 }
 
 function checkChanges(changes: Partial<z.output<typeof Options>>): void {
-  const { origin, addOrigin, removeOrigin, clearOrigins, retentionDays, clearRetention } = changes
+  const { origin, addOrigin, removeOrigin, clearOrigins, retain, after, clearRetention } = changes
   if (Object.values(changes).every(value => value === undefined)) {
-    throw usageError(
-      'nothing to change',
-      'use --name, --policy-version, an origin flag, --retention-days or --strict-notices',
-    )
+    throw usageError('nothing to change', 'use --name, --policy-version, an origin flag, --retain or --strict-notices')
   }
-  if (clearRetention && retentionDays !== undefined) {
-    throw usageError('--retention-days and --clear-retention cannot be combined')
+  if (clearRetention && (retain ?? after) !== undefined) {
+    throw usageError('--retain and --clear-retention cannot be combined')
   }
   if ([origin, clearOrigins, addOrigin ?? removeOrigin].filter(Boolean).length > 1) {
     throw usageError('--origin, --clear-origins and --add-origin/--remove-origin cannot be combined')

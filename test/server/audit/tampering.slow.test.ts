@@ -63,7 +63,11 @@ async function newChangedAccount(sql: Sql): Promise<TestAccount> {
   const at = new Date()
   const actor = { kind: 'user', id: userId } as const
   const site = { accountId, id: siteId }
-  const change = { name: 'Shop', allowed_origins: ['https://shop.example'], retention_days: 30 }
+  const change = {
+    name: 'Shop',
+    allowed_origins: ['https://shop.example'],
+    retention: { period: 'P30D', after: 'last_change' } as const,
+  }
   await updateSite(sql, site, change, { actor, at })
   await replaceToken(sql, site, { tokenHash: randomBytes(32), at, until: new Date(at.getTime() + 60_000) }, actor)
   const key = { id: newId(), name: 'CI', keyHash: randomBytes(32), hint: 'abcd', scopes: ['write'] as const }

@@ -34,7 +34,11 @@ describe('verification of the administrators’ log', () => {
     const writing = Promise.all(
       [0, 1, 2].map(async writer => {
         for (let round = 0; round < 12; round += 1) {
-          await change({ name: `${writer} ${round}`, policy_version: round + 1, retention_days: writer + 1 })
+          await change({
+            name: `${writer} ${round}`,
+            policy_version: round + 1,
+            retention: { period: `P${writer + 1}D`, after: 'last_change' },
+          })
           await service.call('POST', '/api/v1/keys', { body: { name: `${writer} ${round}` }, headers: session })
           const { accountId, userId } = account
           const password = { passwordHash: `${writer} ${round}`, at: new Date() }

@@ -3,8 +3,9 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { findPage } from '../../../server/consents/queries.ts'
 import type { ListFilters } from '../../../server/consents/rows.ts'
 import { wholeAccount } from '../../../server/db/reach.ts'
-import { firstIdAt, lastIdAt } from '../../../server/ids.ts'
-import { listLive } from '../../../server/purge/queries.ts'
+import { lastIdAt, noId } from '../../../server/ids.ts'
+import { listRetained } from '../../../server/purge/retention-queries.ts'
+import { type Retention, retentionStarts } from '../../../src/contract/index.ts'
 import { type Seeded, seed } from '../../bench/seed.ts'
 import { skippedOnCitus, useDatabase } from '../../support/database.ts'
 import { newAccount } from '../../support/service.ts'
@@ -67,14 +68,18 @@ describe.skipIf(hasPlansElsewhere).each(['force_custom_plan', 'force_generic_pla
     expect(read.filter(([, rows]) => rows > most)).toEqual([])
   })
 
-  it('reads hardly any row beyond the returned ones on a page of a site’s retained records', async () => {
-    const read = await planning(database.sql, mode, async tx => {
-      await tx`update sites set retention_days = 1 where account_id = ${accountId}`
-      const place = { after: firstIdAt(0), last: lastIdAt(Date.now()) }
-      return rowsRead(tx, listLive(tx, { account_id: accountId, id: seeded.site }, place, limit))
-    })
-    expect(read).toBeLessThan(most)
-  })
+  it.each(retentionStarts)(
+    'reads hardly any other row on a page of records that are retained after %s',
+    async after => {
+      const read = await planning(database.sql, mode, async tx => {
+        const retention: Retention = { period: 'P1D', after }
+        await tx`update sites set retention = ${tx.json(retention)} where account_id = ${accountId}`
+        const place = { after: { at: '-infinity', id: noId }, last: { at: 'infinity', id: lastIdAt(Date.now()) } }
+        return rowsRead(tx, listRetained(tx, { account_id: accountId, id: seeded.site, retention }, place, limit))
+      })
+      expect(read).toBeLessThan(most)
+    },
+  )
 })
 
 /** No filter, each one, and each two of different kinds. */

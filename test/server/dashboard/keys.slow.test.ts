@@ -114,7 +114,7 @@ describe.skipIf(!browserPath)('the dashboard', () => {
       expect(bytes.toString()).toBe(newest.document)
       expect(await page.getByRole('dialog').innerText()).toContain(createHash('sha256').update(bytes).digest('hex'))
 
-      await call(account, 'PATCH', `sites/${account.siteId}`, { retention_days: 30 })
+      await call(account, 'PATCH', `sites/${account.siteId}`, { retention: { period: 'P30D', after: 'last_change' } })
       await page.goto(`${service.url}/#/usage`)
       await page.getByRole('heading', { name: 'Usage' }).waitFor()
       await page.goto(`${service.url}/#/audit`)

@@ -21,7 +21,7 @@ describe.skipIf(!browserPath)('the dashboard › sites', () => {
     await dashboard.expectAccessible()
     await page.getByRole('link', { name: 'New site' }).press('Enter')
     await page.getByLabel('Name').focus()
-    const typed = ['Shop', '2', 'https://shop.example\nhttps://www.shop.example', '400']
+    const typed = ['Shop', '2', 'https://shop.example\nhttps://www.shop.example', 'P400D']
     for (const [index, text] of typed.entries()) {
       if (index > 0) await page.keyboard.press('Tab')
       if (index === 1) await page.keyboard.press('Backspace')
@@ -39,7 +39,7 @@ describe.skipIf(!browserPath)('the dashboard › sites', () => {
       name: 'Shop',
       policy_version: 2,
       allowed_origins: ['https://shop.example', 'https://www.shop.example'],
-      retention_days: 400,
+      retention: { period: 'P400D', after: 'withdrawal' },
       strict_notices: false,
     })
     expect(await answerOf(token)).toBe(201)
@@ -68,7 +68,7 @@ describe.skipIf(!browserPath)('the dashboard › sites', () => {
     await page.getByText(`sites update ${account.siteId} --name Shop --add-origin https://b.example`).waitFor()
     await page.getByRole('button', { name: 'Save' }).press('Enter')
     await page.getByText('Saved.').waitFor()
-    const expected = { name: 'Shop', policy_version: 7, retention_days: null }
+    const expected = { name: 'Shop', policy_version: 7, retention: null }
     expect((await readSites(account))[0]).toMatchObject({
       ...expected,
       allowed_origins: ['https://a.example', 'https://c.example', 'https://b.example'],
@@ -85,29 +85,33 @@ describe.skipIf(!browserPath)('the dashboard › sites', () => {
   })
 
   it('prompts before a change that deletes records or blocks pages, and sends nothing without confirmation', async () => {
+    const days = (count: number) => ({ period: `P${count}D`, after: 'last_change' })
     const account = await service.newAccount()
     const path = `sites/${account.siteId}`
-    await call(account, 'PATCH', path, { allowed_origins: ['https://a.example'], retention_days: 365 })
+    await call(account, 'PATCH', path, { allowed_origins: ['https://a.example'], retention: days(365) })
     const page = await dashboard.open(account, path)
-    await page.getByLabel('Retention').fill('30')
+    await page.getByLabel('Retention').fill('P30D')
     await page.getByLabel('Allowed origins').fill('')
     await page.getByRole('button', { name: 'Save' }).click()
     const dialog = page.getByRole('dialog')
-    await dialog.getByText('Records that have not changed for 30 days will be deleted').waitFor()
+    await dialog.getByText('Records will be deleted P30D after last change').waitFor()
     await dialog.getByText('Pages of these origins can record no consent any more: https://a.example').waitFor()
     await dashboard.expectAccessible()
     await page.keyboard.press('Escape')
     await dialog.waitFor({ state: 'detached' })
-    expect((await readSites(account))[0]).toMatchObject({ retention_days: 365, allowed_origins: ['https://a.example'] })
+    expect((await readSites(account))[0]).toMatchObject({
+      retention: days(365),
+      allowed_origins: ['https://a.example'],
+    })
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByRole('button', { name: 'Save anyway' }).press('Enter')
     await page.getByText('Saved.').waitFor()
-    expect((await readSites(account))[0]).toMatchObject({ retention_days: 30, allowed_origins: [] })
+    expect((await readSites(account))[0]).toMatchObject({ retention: days(30), allowed_origins: [] })
 
     await page.getByLabel('Retention').fill('')
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByText('Saved.').waitFor()
-    expect((await readSites(account))[0].retention_days).toBeNull()
+    expect((await readSites(account))[0].retention).toBeNull()
 
     await page.getByLabel('Strict notices').press('Space')
     await page.getByRole('button', { name: 'Save' }).click()

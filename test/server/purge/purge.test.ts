@@ -184,7 +184,7 @@ describe('a purge', () => {
       ...(await insertChains(service.sql, one, { records: 9, entries: 2, isLive: true, at: old })),
     ]
     await insertChains(service.sql, other, { records: 2, entries: 2 })
-    await service.sql`update sites set retention_days = 10 where id = ${one.siteId}`
+    await service.sql`update sites set retention = '{"period": "P10D", "after": "last_change"}' where id = ${one.siteId}`
     const bad = [ids[150] ?? '', ids[303] ?? '']
     const [unpurgeable, undeletable] = bad
     await service.sql`
@@ -265,7 +265,7 @@ describe('a purge', () => {
   const apart = it.skipIf(process.env['TEST_ENGINE'] !== 'postgres')
   apart.each([10, -10])('fails when the clock is %i days ahead of the database clock', async days => {
     const own = await newOwner(service)
-    await service.sql`update sites set retention_days = 1 where id = ${own.siteId}`
+    await service.sql`update sites set retention = '{"period": "P1D", "after": "last_change"}' where id = ${own.siteId}`
     const live = await own.create()
     await own.remove((await own.create()).id)
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + days * 24 * 60 * 60 * 1000 })

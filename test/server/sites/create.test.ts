@@ -27,7 +27,7 @@ describe('POST /api/v1/sites › 201', () => {
       id: expect.stringMatching(uuidV7),
       name: ' Café “Ω” 🍪 ',
       policy_version: 1,
-      retention_days: null,
+      retention: null,
       strict_notices: false,
       archived_at: null,
       allowed_origins: [],

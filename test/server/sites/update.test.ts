@@ -31,9 +31,17 @@ describe('PATCH /api/v1/sites/:id › 200', () => {
     ['the policy version', { policy_version: 7 }],
     ['the policy version, back', { policy_version: 1 }],
     ['the origins', { allowed_origins: origins }],
-    ['the retention', { retention_days: 36_500 }],
+    ['the retention', { retention: { period: 'P100Y', after: 'expiry' } }],
     ['the strictness', { strict_notices: true }],
-    ['all of them', { name: 'b', policy_version: 2, allowed_origins: ['https://b.example'], retention_days: 1 }],
+    [
+      'all of them',
+      {
+        name: 'b',
+        policy_version: 2,
+        allowed_origins: ['https://b.example'],
+        retention: { period: 'P1D', after: 'creation' },
+      },
+    ],
   ])('changes %s and nothing else', async (_name, fields) => {
     await change({ policy_version: 3 })
     const before = await site()

@@ -98,13 +98,18 @@ describe('notices', () => {
 
   it.each([
     [[], 'P1Y', /valid for P1Y, as in version 1/],
-    [['--valid-for', 'P2Y'], 'P2Y', /valid_for: P2Y \(was P1Y\)/],
+    [
+      ['--valid-for', 'P2Y'],
+      'P2Y',
+      /valid_for: P2Y \(was P1Y\)\nnote: consents to it are valid for P2Y, and Shop deletes records P1Y after creation: /,
+    ],
     [['--valid-for', 'none'], null, /valid_for: null \(was P1Y\)/],
   ])('publish › with %j keeps the validity of the previous version, or changes it', async (flags, expected, told) => {
     writeFileSync(join(folder, 'new.de.md'), 'Hallo!')
     const before = { ...notice('text/markdown'), valid_for: 'P1Y' }
+    const retention = { period: 'P1Y', after: 'creation' } as const
     cli.instance.use(
-      http.get('*/api/v1/sites', () => HttpResponse.json({ data: [siteOf({ id: site })] })),
+      http.get('*/api/v1/sites', () => HttpResponse.json({ data: [siteOf({ id: site, retention })] })),
       http.get('*/api/v1/sites/:id/notices', () => HttpResponse.json({ data: [before] })),
     )
     const args = ['notices', 'publish', '--file', join(folder, 'new.de.md'), '--site', site, '--dry-run', '--json']

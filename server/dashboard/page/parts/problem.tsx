@@ -73,7 +73,7 @@ function isRejection(error: unknown): error is ApiError {
   return error instanceof ApiError && error.status === 400
 }
 
-/** Splits `allowed_origins.0: must be …; retention_days: must be …` into the API's field names and texts. */
+/** Splits `allowed_origins.0: must be …; retention.period: must be …` into the API's field names and texts. */
 function rejectionsIn({ message }: ApiError): readonly { readonly name?: string | undefined; readonly text: string }[] {
   return message.split('; ').map(part => {
     const [, name, text = part] = /^(\w+)(?:\.[^\s:]*)?: (.*)$/s.exec(part) ?? []

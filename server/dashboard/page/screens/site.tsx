@@ -95,7 +95,7 @@ function Facts({ site }: { readonly site: Site }) {
         Id: <Id of={site.id} />,
         'Policy version': String(site.policy_version),
         'Allowed origins': <Text of={site.allowed_origins.join(' ')} />,
-        'Deletes unchanged records': never(site.retention_days),
+        'Deletes records': never(site.retention),
         'Strict notices': site.strict_notices ? 'yes' : 'no',
         Created: <Time at={site.created_at} />,
         Updated: <Time at={site.updated_at} />,

@@ -45,7 +45,7 @@ function origins({ allowed_origins: all }: Site): string {
 const columns: Columns<Site> = {
   Name: ({ id, name }) => <Link to={['sites', id]}>{name}</Link>,
   'Policy version': row => String(row.policy_version),
-  'Deletes unchanged records': row => never(row.retention_days),
+  'Deletes records': row => never(row.retention),
   'Strict notices': row => (row.strict_notices ? 'yes' : 'no'),
   'Allowed origins': row => <Text of={origins(row)} />,
   Created: row => <Time at={row.created_at} />,

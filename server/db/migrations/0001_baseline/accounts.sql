@@ -53,7 +53,7 @@ create table sites (
   name text not null,
   policy_version integer not null default 1 check (policy_version >= 1),
   allowed_origins jsonb not null default '[]',
-  retention_days integer check (retention_days >= 1), -- records without a change for so long are deleted; null is never
+  retention jsonb check (retention ?& '{period,after}'), -- when records are deleted: an ISO 8601 period after an event; null is never
   strict_notices boolean not null default false, -- a consent needs a published notice of its policy version
   created_at timestamptz(3) not null,
   updated_at timestamptz(3) not null,

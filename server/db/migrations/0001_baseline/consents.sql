@@ -42,6 +42,9 @@ create index consents_deleted on consents (account_id, accepted, id) where delet
 create index consents_live_by_site on consents (account_id, site_id, accepted, id) where deleted_at is null;
 create index consents_deleted_by_site on consents (account_id, site_id, accepted, id) where deleted_at is not null;
 
+-- What a retention counted from the withdrawal reads: a record of one answer has not withdrawn.
+create index consents_changed_by_site on consents (account_id, site_id, id) where deleted_at is null and version > 1;
+
 -- A label may be on few records of a large site, or on all of every site: with a site it needs an index of its own.
 create index consents_live_by_label on consents (account_id, consent_id, accepted, id)
   where deleted_at is null and consent_id is not null;

@@ -30,7 +30,7 @@ describe('sites list', () => {
     holding()
     const { stdout } = await runAs(cli, ['sites', 'list', '--header'])
     expect(stdout.split('\n')[0]).toBe(
-      'id\tname\tpolicy_version\tallowed_origins\tcreated_at\tupdated_at\tretention_days\tstrict_notices\tarchived_at',
+      'id\tname\tpolicy_version\tallowed_origins\tcreated_at\tupdated_at\tretention\tstrict_notices\tarchived_at',
     )
   })
 
@@ -51,7 +51,7 @@ describe('sites create', () => {
   it.each([
     [[], {}],
     [['--policy-version', '3'], { policy_version: 3 }],
-    [['--retention-days', '730'], { retention_days: 730 }],
+    [['--retain', '3y', '--after', 'withdrawal'], { retention: { period: 'P3Y', after: 'withdrawal' } }],
     [['--allow-duplicate'], { allow_duplicate: true }],
     [['--origin', shop, '--origin', 'http://localhost:3000'], { allowed_origins: [shop, 'http://localhost:3000'] }],
   ])('sends only the given fields: %j', async (flags, fields) => {
@@ -132,8 +132,8 @@ describe('sites update', () => {
       { allowed_origins: ['https://a.example', 'https://b.example'] },
     ],
     [['--clear-origins'], { allowed_origins: [] }],
-    [['--retention-days', '30'], { retention_days: 30 }],
-    [['--clear-retention'], { retention_days: null }],
+    [['--retain', 'P1Y6M', '--after', 'last-change'], { retention: { period: 'P1Y6M', after: 'last_change' } }],
+    [['--clear-retention'], { retention: null }],
     [['--clear-origins', '--name', 'New'], { allowed_origins: [], name: 'New' }],
   ])('sends only the given fields, without reading first: %j', async (flags, body) => {
     changing()
@@ -175,8 +175,9 @@ describe('sites update', () => {
     [['--origin', shop, '--add-origin', 'https://c.example'], 'cannot be combined'],
     [['--origin', shop, '--remove-origin', shop], 'cannot be combined'],
     [['--origin', shop, '--clear-origins'], 'cannot be combined'],
-    [['--retention-days', '1', '--clear-retention'], 'cannot be combined'],
-    [['--retention-days', '36501'], 'must be from 1 to 36500'],
+    [['--retain', '1d', '--after', 'expiry', '--clear-retention'], 'cannot be combined'],
+    [['--retain', '3h', '--after', 'expiry'], 'invalid period "3h": use 3y, 18m, 90d'],
+    [['--retain', '3y'], '--retain and --after need each other'],
     [['--clear-origins', '--add-origin', shop], 'cannot be combined'],
     [['--origin', ''], '--origin must be an origin'],
     [['--add-origin', 'x'], '--add-origin must be an origin'],
