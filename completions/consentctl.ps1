@@ -135,6 +135,19 @@ check|--purpose|none|the purpose: a key of the preferences, such as marketing
 check|--site|@sites|only records of this site
 check|--at|none|the state at this time: RFC 3339, 2026-01-31 (end of day, UTC), 7d or 24h ago
 check|--only-witnessed||ignore imported answers
+withdraw|--also|none|another identifier of the same person; repeatable
+withdraw|--request|@tickets|use the identifiers of this request in the register
+withdraw|--purpose|none|the purpose: a key of the preferences, such as marketing; repeatable
+withdraw|--ticket|none|ticket of the request; required without --request
+withdraw|--site|@sites|only records of this site
+withdraw|--dry-run||show what would be withdrawn and stop
+withdraw|--file|files|withdraw for the people in a CSV, one per line
+withdraw|--reason|none|reason to state in the receipt
+withdraw|--received|none|when the request was received, such as 2026-01-31; sets the due date
+withdraw|--show-subject||write the identifier in clear text into the receipt
+withdraw|--yes||skip the confirmation prompt
+withdraw|-y||skip the confirmation prompt
+withdraw|--confirm|none|skip the prompt, but only if exactly n records match
 stats|--site|@sites|only records of this site
 stats|--from|none|created on this day (UTC) or later: 2026-01-31, or 7d or 4w ago
 stats|--to|none|created on this day (UTC) or earlier
@@ -146,9 +159,9 @@ subject|find|=subject find|List all records of a person
 subject|export|=subject export|Export the records and history of a person to a file
 subject|erase|=subject erase|Delete all records of a person and sign a receipt
 subject|purge|=subject purge|Purge the records of an erasure now, and sign a receipt
-subject|resume|=subject resume|Resume an interrupted erasure
-subject|verify|=subject verify|Verify a receipt, its chain, and that its records are deleted
-subject|receipts|=subject receipts|List erasure receipts, or print one
+subject|resume|=subject resume|Resume an interrupted erasure or withdrawal
+subject|verify|=subject verify|Verify a receipt, its chain, and the present state of its records
+subject|receipts|=subject receipts|List receipts of erasures and withdrawals, or print one
 subject|keys|=subject keys|Show the key that signs receipts
 subject find|--also|none|another identifier of the same person; repeatable
 subject find|--request|@tickets|use the identifiers of this request in the register
@@ -178,7 +191,7 @@ subject purge|-y||skip the confirmation prompt
 subject purge|--confirm|none|skip the prompt, but only if exactly n records match
 subject purge|<|@receipts|
 subject resume|<|@erasures|
-subject verify|--live||check that the instance shows each of its records as deleted
+subject verify|--live||check that the instance shows each of its records as deleted, or without the purpose
 subject verify|--purged||request a certificate that the personal data of its records is purged
 subject verify|--certificate-out|files|write the certificate to a new file
 subject verify|--subject|none|check that it is about this data subject; with --live, that no live record is left
@@ -201,19 +214,19 @@ requests list|--check||list only overdue requests, and exit with 8 if there is o
 requests list|--closed||list closed requests instead of open ones
 requests list|--all||list open and closed requests
 requests list|--assignee|none|list only requests assigned to NAME
-requests list|--kind|:access erasure rectification objection|only those of a kind
+requests list|--kind|:access erasure rectification objection withdrawal restriction|only those of a kind
 requests list|--subject|none|list only requests of this data subject; closed ones match by HMAC
 requests next|--assignee|none|only requests assigned to NAME
 requests show|--history||show the audit entries instead: who changed what, when
 requests show|<|@tickets|
-requests add|--kind|:access erasure rectification objection|what is requested
+requests add|--kind|:access erasure rectification objection withdrawal restriction|what is requested
 requests add|--received|none|when it was received, such as 2026-01-31 (today)
 requests add|--also|none|another identifier of the same person; repeatable
 requests add|--assignee|none|person who handles the request
 requests add|<|@tickets|
 requests update|--assignee|none|new assignee of the request
 requests update|--unassign||remove the assignee
-requests update|--kind|:access erasure rectification objection|what is requested
+requests update|--kind|:access erasure rectification objection withdrawal restriction|what is requested
 requests update|--received|none|when it was received; recalculates the due date
 requests update|--subject|none|replace the identifiers; repeatable, - for stdin
 requests update|--receipt|files|add the digest of an erasure receipt or an export manifest
@@ -472,7 +485,7 @@ completion install|--yes||skip the confirmation prompt
 completion install|-y||skip the confirmation prompt
 completion install|<|:bash zsh fish powershell|
 completion values|<|:profiles sites settings imports erasures receipts tickets|
-help|<|:options output exit-codes environment create import list get update rm restore history check stats subject requests receipt evidence verify sites notices keys audit usage auth config doctor serve admin completion help commands|
+help|<|:options output exit-codes environment create import list get update rm restore history check withdraw stats subject requests receipt evidence verify sites notices keys audit usage auth config doctor serve admin completion help commands|
 |create|=create|Create a consent record, or many from a file
 |import|=import|Import records and their history from other tools
 |list|=list|List records, newest first
@@ -484,6 +497,7 @@ help|<|:options output exit-codes environment create import list get update rm r
 |restore|=restore|Restore deleted records that are not purged yet
 |history|=history|Show the audit trail of records
 |check|=check|Check if a person consents to a purpose
+|withdraw|=withdraw|Withdraw a purpose in all records of a person
 |stats|=stats|Count records, persons and their answers
 |subject|=subject|Find, export and erase the data of a person, with proof
 |requests|=requests|Manage the register of data subject requests

@@ -72,18 +72,22 @@ export const tree: Group = commands({
   restore: ['Restore deleted records that are not purged yet', () => import('./commands/consents/restore.ts')],
   history: ['Show the audit trail of records', () => import('./commands/consents/history.ts')],
   check: ['Check if a person consents to a purpose', () => import('./commands/check.ts')],
+  withdraw: ['Withdraw a purpose in all records of a person', () => import('./commands/subject/withdraw.ts')],
   stats: ['Count records, persons and their answers', () => import('./commands/stats.ts')],
   subject: group('Find, export and erase the data of a person, with proof', {
     find: ['List all records of a person', () => import('./commands/subject/find.ts')],
     export: ['Export the records and history of a person to a file', () => import('./commands/subject/export.ts')],
     erase: ['Delete all records of a person and sign a receipt', () => import('./commands/subject/erase.ts')],
     purge: ['Purge the records of an erasure now, and sign a receipt', () => import('./commands/subject/purge.ts')],
-    resume: ['Resume an interrupted erasure', () => import('./commands/subject/resume.ts')],
+    resume: ['Resume an interrupted erasure or withdrawal', () => import('./commands/subject/resume.ts')],
     verify: [
-      'Verify a receipt, its chain, and that its records are deleted',
+      'Verify a receipt, its chain, and the present state of its records',
       () => import('./commands/subject/verify.ts'),
     ],
-    receipts: ['List erasure receipts, or print one', () => import('./commands/subject/receipts.ts')],
+    receipts: [
+      'List receipts of erasures and withdrawals, or print one',
+      () => import('./commands/subject/receipts.ts'),
+    ],
     keys: group('Show the key that signs receipts', {
       show: ['Print the public key for verifying receipts', () => import('./commands/subject/keys-show.ts')],
     }),

@@ -6,7 +6,6 @@ const otherWords: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     add: 'create',
     edit: 'update',
     set: 'update',
-    withdraw: 'update',
     remove: 'rm',
     del: 'rm',
     destroy: 'rm',
@@ -33,6 +32,7 @@ const otherWords: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   subject: {
     list: 'subject find',
+    withdraw: 'withdraw',
     get: 'subject find',
     rm: 'subject erase',
     delete: 'subject erase',

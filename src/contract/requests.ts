@@ -5,8 +5,8 @@ import { Count, Id, pageOf, pageQuery, Timestamp, text } from './values.ts'
 
 const path = '/api/v1/requests'
 
-/** GDPR Art. 15, 17, 16 and 21. */
-export const requestKinds = ['access', 'erasure', 'rectification', 'objection'] as const
+/** GDPR Art. 15, 17, 16, 21, 7(3) and 18. */
+export const requestKinds = ['access', 'erasure', 'rectification', 'objection', 'withdrawal', 'restriction'] as const
 export type RequestKind = (typeof requestKinds)[number]
 
 export const requestOutcomes = ['done', 'refused', 'withdrawn'] as const
@@ -14,7 +14,7 @@ export type RequestOutcome = (typeof requestOutcomes)[number]
 
 export const requestStates = ['open', 'extended', 'closed'] as const
 
-export const proofTypes = ['erasure_receipt', 'export_manifest'] as const
+export const proofTypes = ['erasure_receipt', 'withdrawal_receipt', 'export_manifest'] as const
 
 const dayForm = 'must be a day, such as 2026-01-31'
 

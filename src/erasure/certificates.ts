@@ -8,9 +8,11 @@ import { findSignatureProblem, type TrustedKey } from '../evidence/key-chain.ts'
 import { readSigned, signDocument } from '../evidence/signed.ts'
 import type { Signer } from '../receipts/signer.ts'
 import { type ReceiptStore, sha256 } from '../receipts/store.ts'
-import { allReceipts, appendReceipt, type StoredReceipt } from './receipts.ts'
+import { allReceipts, appendReceipt, isErasure, type StoredReceipt } from './receipts.ts'
 import type { AskForPurge } from './records.ts'
 import type { PurgeSeen } from './sentences.ts'
+
+type Erased = StoredReceipt<ErasureReceipt>
 
 /** Other services may add fields. */
 const Certificate = z.object({
@@ -137,11 +139,11 @@ function readNamed(
 }
 
 /** Returns the receipt of the purge, possibly the given one; null if there is none. */
-export async function findPurgeReceipt(store: ReceiptStore, given: StoredReceipt): Promise<StoredReceipt | null> {
+export async function findPurgeReceipt(store: ReceiptStore, given: Erased): Promise<Erased | null> {
   if (given.receipt.purge) return given
   const digest = sha256(given.bytes)
   for await (const found of allReceipts(store))
-    if ('receipt' in found && found.receipt.purge?.receipt.sha256 === digest) return found
+    if ('receipt' in found && isErasure(found) && found.receipt.purge?.receipt.sha256 === digest) return found
   return null
 }
 
@@ -151,9 +153,9 @@ export async function findPurgeReceipt(store: ReceiptStore, given: StoredReceipt
  */
 export async function makePurgeReceipt(
   { store, key, who, host }: Signer,
-  { receipt: erasure, bytes }: StoredReceipt,
+  { receipt: erasure, bytes }: Erased,
   certificates: readonly string[],
-): Promise<StoredReceipt> {
+): Promise<Erased> {
   const finished_at = new Date().toISOString()
   const statement = describePurge(deletedIds(erasure), certificates)
   if (statement === null)

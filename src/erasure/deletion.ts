@@ -1,5 +1,4 @@
 import type { Client } from '../client/client.ts'
-import type { Input, ResponseInfo } from '../client/request.ts'
 import { consents } from '../contract/consents.ts'
 import type { ErasedRecord, ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
 import type { SubjectErased, SubjectErasure } from '../contract/index.ts'
@@ -7,118 +6,29 @@ import { restore } from '../contract/restore.ts'
 import { subjects as subjectEndpoints } from '../contract/subjects.ts'
 import { CliError, exit } from '../errors/errors.ts'
 import { exitOf } from '../errors/explain.ts'
-import { mapInOrder } from '../io/concurrency.ts'
+import { type Processed, processRest, type TargetCall } from './processing.ts'
 import { countNearMatches, erasesSubjects, findHolding, showsDeleted, type Target } from './records.ts'
-import {
-  type CallAnswer,
-  type ErasureRun,
-  type ErasureState,
-  mayBeDeleted,
-  type RecordAnswer,
-  recordClock,
-  restOf,
-  toInstant,
-  toRecord,
-} from './state.ts'
-
-export interface Deletion {
-  readonly target: Target
-  readonly record: ErasedRecord | null
-  readonly error: unknown
-}
+import { type ErasureRun, type ErasureState, type RecordAnswer, toInstant, toRecord } from './state.ts'
 
 /** The service's own erasure of several records of a subject, or the deletion of one record. */
-interface DeleteCall {
-  /** Records per call. The service's own erasure writes one certificate per call. */
-  readonly batchSize: number
-  readonly concurrency: number
-  readonly isCertified: boolean
-  send(run: ErasureRun, batch: readonly Target[], watch: Watch): Promise<Answer>
-}
+type DeleteCall = TargetCall<RecordAnswer, ErasedRecord>
 
-interface Watch extends Pick<Input, 'onResponse' | 'onLost'> {
-  /** True if the record may have been deleted by an earlier attempt. */
-  mayBeOwn(id: string): boolean
-}
-
-interface Answer extends Pick<CallAnswer, 'certificate' | 'isComplete' | 'unverified'> {
-  readonly records: readonly RecordAnswer[]
-  /** True if a repeated call would not affect the other records either. */
-  readonly isStuck: boolean
-}
-
-/**
- * Deletes the targets without an outcome. Continues after a record that cannot be deleted, because the outcomes of the
- * others must be reported. @throws CallError if a call for several records fails
- */
-export async function* deleteRest(run: ErasureRun, isStopped: () => boolean): AsyncGenerator<readonly Deletion[]> {
-  const call = (await erasesSubjects(run.api)) ? bySubject : byRecord
-  const queues = run.state.order.subjects.map((): Target[] => [])
-  for (const target of restOf(run.state)) queues[target.subject]?.push(target)
-  async function* batches() {
-    for (const queue of queues)
-      while (queue.length > 0 && !isStopped()) yield { queue, batch: queue.splice(0, call.batchSize) }
-  }
-  yield* mapInOrder(batches(), call, async ({ queue, batch }) => {
-    const { deletions, untold } = await deleteBatch(run, call, batch)
-    queue.unshift(...untold)
-    return deletions
-  })
-}
-
-/** Returns as `untold` the targets that must be resent. */
-async function deleteBatch(
+/** Deletes the targets without an outcome. @throws CallError if a call for several records fails */
+export async function* deleteRest(
   run: ErasureRun,
-  { isCertified, send }: DeleteCall,
-  batch: readonly Target[],
-): Promise<{ readonly deletions: readonly Deletion[]; readonly untold: readonly Target[] }> {
-  const { state, record } = run
-  const ids = batch.map(({ id }) => id)
-  const sentBefore = new Set(ids.filter(id => mayBeDeleted(state, id)))
-  const toFailed = (targets: readonly Target[], error: unknown) =>
-    targets.map(target => ({ target, record: null, error }))
-  let response: ResponseInfo | undefined
-  let isLost = false
-  const mayBeOwn = (id: string) => isLost || sentBefore.has(id)
-  await record(['s', ids, isCertified])
-  let answer: Answer
-  try {
-    answer = await send(run, batch, {
-      mayBeOwn,
-      onResponse: each => {
-        response = each
-      },
-      onLost: () => {
-        isLost = true
-      },
-    })
-  } catch (error) {
-    await record(['f', ids, isLost, isCertified])
-    if (isCertified) throw error
-    return { deletions: toFailed(batch, error), untold: [] }
-  } finally {
-    await recordClock(run, response)
-  }
-  const requestId = response?.requestId ?? null
-  const { certificate, isComplete, unverified, isStuck } = answer
-  const deletions = answer.records.map(each => {
-    const call = { mayBeOwn: mayBeOwn(each.target.id), requestId, isCertified }
-    return { target: each.target, record: toRecord(state, each, call), error: null }
-  })
-  const told = new Set(deletions.map(({ target }) => target))
-  const untold = batch.filter(target => !told.has(target))
-  const records = deletions.map(each => each.record)
-  const untoldIds = untold.map(({ id }) => id)
-  await record(['a', { certificate, isLost, isComplete, records, untold: untoldIds, unverified }, isCertified])
-  if (!isStuck) return { deletions, untold }
-  const error = new CliError('not_deleted', exit.temporary, 'the service could not delete the record')
-  return { deletions: [...deletions, ...toFailed(untold, error)], untold: [] }
+  isStopped: () => boolean,
+): AsyncGenerator<readonly Processed<ErasedRecord>[]> {
+  yield* processRest(run, (await erasesSubjects(run.api)) ? bySubject : byRecord, isStopped)
 }
+
+const stuckError = () => new CliError('not_deleted', exit.temporary, 'the service could not delete the record')
 
 const bySubject: DeleteCall = {
   batchSize: 200,
   concurrency: 1,
-  isCertified: true,
+  isBatch: true,
+  toDone: toRecord,
+  stuckError,
   send: async ({ api, state }, batch, { onResponse, onLost }) => {
     const { ticket, reason, subjects } = state.order
     const ids = batch.map(({ id }) => id)
@@ -155,7 +65,9 @@ function requireToldAsAsked({ records, already_deleted }: SubjectErased, asked: 
 const byRecord: DeleteCall = {
   batchSize: 1,
   concurrency: 8,
-  isCertified: false,
+  isBatch: false,
+  toDone: toRecord,
+  stuckError,
   send: async ({ api }, [target], { mayBeOwn, onResponse, onLost }) => {
     const { id } = target as Target
     let status: number | undefined

@@ -1,7 +1,8 @@
 import { join } from 'node:path'
 import * as z from 'zod'
 import type { Context } from '../context.ts'
-import type { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
+import type { ErasedRecord, ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
+import type { TurnedOffRecord } from '../contract/documents/withdrawal-receipt.ts'
 import { CliError, exit } from '../errors/errors.ts'
 import { type HeldJob, type Jobs, jobsOf } from '../jobs/jobs.ts'
 import type { Identity } from '../receipts/signer.ts'
@@ -21,7 +22,10 @@ export interface SubjectRequest extends Omit<ErasureOrder, 'started_at'> {
 /** The plan, including what the receipt states about its preparation. */
 export type Person = SubjectRequest & Pick<ErasureReceipt, 'planned_by' | 'plan_sha256' | 'export_sha256'>
 
-export type PersonState = ErasureState<Person & ErasureOrder>
+/** Of an erasure or a withdrawal. */
+export type DoneRecord = ErasedRecord | TurnedOffRecord
+
+export type PersonState<Done extends DoneRecord = DoneRecord> = ErasureState<Person & ErasureOrder, Done>
 
 /** The entries contain the identifiers in clear text: only the owner may read the file. */
 const ErasureHeader = z.object({
@@ -38,14 +42,18 @@ const ErasureHeader = z.object({
   host: z.string(),
   shows_subject: z.boolean(),
   started_at: z.string(),
+  /** That the job was started with; absent for an erasure, null if unknown. */
+  api_key_id: z.string().nullable().optional(),
+  /** What a withdrawal turns off; absent for an erasure. */
+  withdrawal: z.object({ purposes: z.array(z.string()), site_id: z.string().nullable() }).optional(),
 })
 export type ErasureHeader = z.output<typeof ErasureHeader>
 
-/** p: a person. P: plan complete, deleting may begin. e: an event of the person with this index. r: has the receipt. */
+/** p: a person. P: plan complete, the records may be deleted or changed. e: an event of the person with this index. r: has the receipt. */
 export type ErasureEntry =
   | readonly ['p', person: Person]
   | readonly ['P']
-  | readonly ['e', index: number, event: ErasureEvent]
+  | readonly ['e', index: number, event: ErasureEvent<DoneRecord>]
   | readonly ['r', index: number]
 
 export interface ErasureJob {
@@ -78,7 +86,7 @@ export interface PlannedPerson {
   readonly targets: readonly Target[]
 }
 
-/** The whole plan is on disk before anything is deleted; a job that was killed before that is discarded. */
+/** The whole plan is on disk before anything is done; a job that was killed before that is discarded. */
 export async function createJob(
   ctx: Context,
   header: ErasureHeader,
@@ -127,13 +135,16 @@ export async function resumeJob(ctx: Context, job: string): Promise<ErasureJob> 
   }
   if (reader.isPlanned()) return { ctx, held, ...reader }
   await held.close(true)
-  throw new CliError('not_begun', exit.temporary, `the job ${job} was killed before anything was deleted`, {
-    hint: 'run consentctl subject erase again',
+  throw new CliError('not_begun', exit.temporary, `the job ${job} was killed before anything was done`, {
+    hint: `run consentctl ${held.header.withdrawal ? 'withdraw' : 'subject erase'} again`,
   })
 }
 
-export function runOf({ ctx, held, people }: ErasureJob, state: PersonState): ErasureRun {
-  const index = people.indexOf(state)
+export function runOf<Done extends DoneRecord>(
+  { ctx, held, people }: ErasureJob,
+  state: PersonState<Done>,
+): ErasureRun<Done> {
+  const index = people.indexOf(state as PersonState)
   return {
     api: ctx.api,
     state,

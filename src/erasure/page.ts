@@ -3,11 +3,11 @@ import type { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
 import { visible } from '../output/index.ts'
 import { markdownTable, markdownText } from '../output/markdown.ts'
 import { sha256 } from '../receipts/store.ts'
-import type { StoredReceipt } from './receipts.ts'
+import type { StoredReceipt, SubjectReceipt } from './receipts.ts'
 import { describeOnPage, describeVerification, type Told } from './sentences.ts'
 
 /** Writes GitHub's Markdown; untrusted text is escaped. */
-export function formatPage({ receipt, bytes }: StoredReceipt): string {
+export function formatPage({ receipt, bytes }: StoredReceipt<ErasureReceipt>): string {
   const sections = [
     `# ${receipt.purge ? 'Purge' : 'Erasure'} receipt ${receipt.number}: ${markdownText(receipt.ticket)}`,
     describeReceipt(receipt),
@@ -37,7 +37,7 @@ export function describeReceipt(receipt: Told): string {
   return [said, repeats, describeOnPage(receipt)].join(' ').trim()
 }
 
-function requestRows(receipt: ErasureReceipt): Cells[] {
+export function requestRows(receipt: SubjectReceipt): Cells[] {
   const { ticket, reason, received_at, due_at, subjects, subject_hmacs } = receipt
   return [
     ['Ticket', ticket],
@@ -58,7 +58,16 @@ function purgeRows({ who, host, finished_at, receipt }: NonNullable<ErasureRecei
 }
 
 function workRows(receipt: ErasureReceipt): Cells[] {
-  const { who, host, profile, instance, started_at, finished_at, verification, job } = receipt
+  const { verification } = receipt
+  return [
+    ...makingRows(receipt),
+    ['Verified', `${verification.checked_at}: ${describeVerification(verification, receipt.purge !== undefined)}`],
+    ...(receipt.statement === null || receipt.purge ? [] : [['Statement', receipt.statement] as Cells]),
+  ]
+}
+
+export function makingRows(receipt: SubjectReceipt): Cells[] {
+  const { who, host, profile, instance, started_at, finished_at, job } = receipt
   const offset = receipt.clock_offset_seconds
   return [
     ['By', `${who} on ${host}, profile ${profile}`],
@@ -69,8 +78,6 @@ function workRows(receipt: ErasureReceipt): Cells[] {
     ['Started', started_at],
     ['Finished', finished_at],
     ...(offset === null ? [] : [['Clock', `${offset} s ahead of the service`] as Cells]),
-    ['Verified', `${verification.checked_at}: ${describeVerification(verification, receipt.purge !== undefined)}`],
-    ...(receipt.statement === null || receipt.purge ? [] : [['Statement', receipt.statement] as Cells]),
   ]
 }
 
@@ -95,14 +102,20 @@ function recordTable({ records }: ErasureReceipt): string {
   return markdownTable(['Record', 'Site', 'Result', 'Deleted at', 'Request'], rows)
 }
 
-function formatProof(receipt: ErasureReceipt, digest: string): string {
-  const { number, previous, key_id, certificates, purge } = receipt
-  const lines = [
+export function proofLines({ previous, key_id }: SubjectReceipt, digest: string): string[] {
+  return [
     `- SHA-256 of the receipt: ${code(digest)}`,
     `- Signed with the Ed25519 key ${code(key_id)}`,
     previous
       ? `- It follows receipt ${previous.number}, whose SHA-256 is ${code(previous.sha256)}`
       : '- It is the first of its chain',
+  ]
+}
+
+function formatProof(receipt: ErasureReceipt, digest: string): string {
+  const { number, certificates, purge } = receipt
+  const lines = [
+    ...proofLines(receipt, digest),
     ...(certificates.length === 0 && !purge ? [] : ['- It holds what the service itself has signed']),
     purge
       ? `- ${code(`consentctl subject verify ${number} --purged`)} checks the signature, the chain, and that the service certifies the purge again`
@@ -113,6 +126,6 @@ function formatProof(receipt: ErasureReceipt, digest: string): string {
 
 type Cells = readonly string[]
 
-function code(text: string): string {
+export function code(text: string): string {
   return `\`${visible(text).replaceAll('`', "'")}\``
 }

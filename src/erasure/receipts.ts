@@ -2,7 +2,8 @@ import type { KeyObject } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { dueAfter } from '../contract/deadline.ts'
-import { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
+import { type ErasedRecord, ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
+import { WithdrawalReceipt } from '../contract/documents/withdrawal-receipt.ts'
 import { isUuid } from '../contract/uuid.ts'
 import { CliError, dataError, exit, usageError } from '../errors/errors.ts'
 import { keyIdOf } from '../evidence/keys.ts'
@@ -21,20 +22,44 @@ import type { Verified } from './deletion.ts'
 import type { ErasureHeader, PersonState } from './job.ts'
 import { toOutcome } from './state.ts'
 
-export interface StoredReceipt {
+/** Both are in the same chain. */
+export type SubjectReceipt = ErasureReceipt | WithdrawalReceipt
+
+export interface StoredReceipt<Receipt extends SubjectReceipt = SubjectReceipt> {
   readonly path: string
   readonly bytes: Buffer
   readonly claimed: Claimed
-  readonly receipt: ErasureReceipt
+  readonly receipt: Receipt
 }
+
+export function isErasure(stored: StoredReceipt): stored is StoredReceipt<ErasureReceipt> {
+  return stored.receipt.type === 'erasure_receipt'
+}
+
+export function isWithdrawal(stored: StoredReceipt): stored is StoredReceipt<WithdrawalReceipt> {
+  return stored.receipt.type === 'withdrawal_receipt'
+}
+
+export function isPurge({ receipt }: StoredReceipt): boolean {
+  return receipt.type === 'erasure_receipt' && receipt.purge !== undefined
+}
+
+/** @throws CliError invalid_data (exit 5) for the receipt of a withdrawal */
+export function requireErasure(stored: StoredReceipt): StoredReceipt<ErasureReceipt> {
+  if (isErasure(stored)) return stored
+  throw dataError(`receipt ${stored.receipt.number} is of a withdrawal, which deletes no record`)
+}
+
+const schemas = { erasure_receipt: ErasureReceipt, withdrawal_receipt: WithdrawalReceipt }
 
 /** @throws CliError invalid_data (exit 5) */
 export function readReceipt(path: string, bytes: Buffer): StoredReceipt {
   try {
     const claimed = readSigned(bytes)
     const { type } = claimed.document
-    if (type !== 'erasure_receipt') throw new SyntaxError(`is not an erasure receipt but of the type "${type}"`)
-    const { data, error } = ErasureReceipt.safeParse(claimed.document)
+    if (type !== 'erasure_receipt' && type !== 'withdrawal_receipt')
+      throw new SyntaxError(`is not a receipt of an erasure or a withdrawal but of the type "${type}"`)
+    const { data, error } = schemas[type].safeParse(claimed.document)
     const issue = error?.issues[0]
     if (!data) throw new SyntaxError(`does not match its schema (${issue?.path.join('.') || issue?.message})`)
     return { path, bytes, claimed, receipt: data }
@@ -66,35 +91,35 @@ export async function* allReceipts(store: ReceiptStore): AsyncGenerator<StoredRe
 /** Newest first. @throws CliError if none matches and one is unreadable */
 async function findMatching(
   store: ReceiptStore,
-  isWanted: (receipt: ErasureReceipt) => boolean,
+  isWanted: (stored: StoredReceipt) => boolean,
 ): Promise<StoredReceipt[]> {
   const all: StoredReceipt[] = []
   let unread: CliError | null = null
   for await (const found of allReceipts(store)) {
     if (found instanceof CliError) unread ??= found
-    else if (isWanted(found.receipt)) all.push(found)
+    else if (isWanted(found)) all.push(found)
   }
   if (unread && all.length === 0) throw unread
   return all
 }
 
-/** Returns receipts of erasures, not of purges, newest first. @throws CliError if none matches and one is unreadable */
+/** Omits receipts of purges. Newest first. @throws CliError if none matches and one is unreadable */
 export function findReceiptsOfJob(store: ReceiptStore, job: string): Promise<StoredReceipt[]> {
-  return findMatching(store, each => each.job === job && !each.purge)
+  return findMatching(store, each => each.receipt.job === job && !isPurge(each))
 }
 
 const receiptNumber = /^[1-9]\d{0,14}$/
 
 /** Newest first. @throws CliError if none matches and one is unreadable */
 export function findReceiptsOfTicket(store: ReceiptStore, ticket: string): Promise<StoredReceipt[]> {
-  return findMatching(store, each => each.ticket === ticket)
+  return findMatching(store, each => each.receipt.ticket === ticket)
 }
 
-/** @throws CliError usage (exit 2): one of several erasures does not represent the others */
-function requireOneErasure(what: string, found: readonly StoredReceipt[]): StoredReceipt | undefined {
-  const erasures = found.filter(({ receipt }) => !receipt.purge)
-  if (erasures.length < 2) return found[0]
-  throw usageError(`${what} has ${erasures.length} receipts`, `name one by its number: ${numbersOf(erasures)}`)
+/** @throws CliError usage (exit 2): one of several does not represent the others */
+function requireOne(what: string, found: readonly StoredReceipt[]): StoredReceipt | undefined {
+  const others = found.filter(each => !isPurge(each))
+  if (others.length < 2) return found[0]
+  throw usageError(`${what} has ${others.length} receipts`, `name one by its number: ${numbersOf(others)}`)
 }
 
 export function numbersOf(found: readonly StoredReceipt[]): string {
@@ -112,7 +137,7 @@ export async function findReceipt(store: ReceiptStore, wanted: string): Promise<
   const notFound = (message: string, hint = 'consentctl subject receipts') =>
     new CliError('not_found', exit.notFound, `${message} (profile ${store.profile})`, { hint })
   if (isUuid(wanted)) {
-    const found = requireOneErasure(`the job ${wanted}`, await findReceiptsOfJob(store, wanted.toLowerCase()))
+    const found = requireOne(`the job ${wanted}`, await findReceiptsOfJob(store, wanted.toLowerCase()))
     if (found) return found
     throw notFound(`the job ${wanted} has no receipt`, `to finish it: consentctl subject resume ${wanted}`)
   }
@@ -128,13 +153,13 @@ export async function findReceipt(store: ReceiptStore, wanted: string): Promise<
   return await loadReceipt(receiptPath(store, number))
 }
 
-/** Like `findReceipt`, or reads a file. @throws CliError usage (exit 2), also for a ticket with several erasures */
+/** Like `findReceipt`, or reads a file. @throws CliError usage (exit 2), also for a ticket with several */
 export async function findReceiptOrFile(store: ReceiptStore, wanted: string): Promise<StoredReceipt> {
   const isStored = wanted === 'last' || /^[1-9]\d*$/.test(wanted) || isUuid(wanted)
   if (isStored) return await findReceipt(store, wanted)
   return await loadReceipt(wanted).catch(async (error: unknown) => {
     if (existsSync(wanted)) throw error
-    const found = requireOneErasure(`the ticket ${wanted}`, await findReceiptsOfTicket(store, wanted).catch(() => []))
+    const found = requireOne(`the ticket ${wanted}`, await findReceiptsOfTicket(store, wanted).catch(() => []))
     if (found) return found
     const hint = 'consentctl subject receipts'
     throw usageError(
@@ -144,7 +169,10 @@ export async function findReceiptOrFile(store: ReceiptStore, wanted: string): Pr
   })
 }
 
-export function isSigned({ claimed, receipt }: StoredReceipt, keys: readonly KeyObject[]): boolean | null {
+export function isSigned(
+  { claimed, receipt }: Pick<StoredReceipt, 'claimed' | 'receipt'>,
+  keys: readonly KeyObject[],
+): boolean | null {
   const key = keys.find(each => keyIdOf(each) === receipt.key_id)
   return key ? claimed.isSignedBy(key) : null
 }
@@ -200,16 +228,17 @@ function findLinkFault(
 }
 
 /** @throws CliError like `appendToChain` */
-export function appendReceipt(
+export async function appendReceipt<Receipt extends SubjectReceipt>(
   store: ReceiptStore,
   job: string,
-  make: (number: number, previous: ErasureReceipt['previous']) => string,
-): Promise<StoredReceipt> {
-  return appendToChain(store, { job, make, read: readReceipt })
+  make: (number: number, previous: SubjectReceipt['previous']) => string,
+): Promise<StoredReceipt<Receipt>> {
+  const made = await appendToChain(store, { job, make, read: readReceipt })
+  return made as StoredReceipt<Receipt>
 }
 
 /** Null if only another private key could tell. */
-export function isAbout(receipt: ErasureReceipt, subject: string, key: ReceiptKey | null): boolean | null {
+export function isAbout(receipt: SubjectReceipt, subject: string, key: ReceiptKey | null): boolean | null {
   if (receipt.subjects) return receipt.subjects.includes(subject)
   return key?.id === receipt.key_id ? receipt.subject_hmacs.includes(key.hmacOf(subject)) : null
 }
@@ -228,52 +257,60 @@ export function findMadeReceipt({ made, key }: EarlierReceipts, { order, targets
   const isOfPerson = ({ receipt }: StoredReceipt) =>
     receipt.ticket === order.ticket &&
     receipt.records.length === targets.size &&
-    receipt.records.every(({ id }) => targets.has(id)) &&
+    [...receipt.records].every(({ id }) => targets.has(id)) &&
     order.subjects.every(each => isAbout(receipt, each, key) !== false)
   return made.find(isOfPerson) ?? null
 }
 
-export async function makeReceipt(
-  { store, key, account_id, api_key_id }: Signer,
+/** What receipts of both types say of their making. */
+export function describeMaking(
+  { key, account_id, api_key_id }: Signer,
   header: ErasureHeader,
-  state: PersonState,
+  { order, clockOffset, lostAnswers }: Pick<PersonState, 'order' | 'clockOffset' | 'lostAnswers'>,
+) {
+  return {
+    version: 1,
+    key_id: key.id,
+    job: header.job,
+    instance: header.base_url,
+    profile: header.profile,
+    who: header.who,
+    host: header.host,
+    ticket: order.ticket,
+    reason: order.reason,
+    received_at: order.received_at,
+    due_at: order.due_at ?? (order.received_at === null ? null : dueAfter(order.received_at)),
+    started_at: header.started_at,
+    finished_at: new Date().toISOString(),
+    clock_offset_seconds: clockOffset,
+    subject_hmacs: order.subjects.map(subject => key.hmacOf(subject)),
+    subjects: header.shows_subject ? [...order.subjects] : null,
+    answers_lost: lostAnswers,
+    account_id: header.account_id ?? account_id,
+    api_key_id,
+  } as const
+}
+
+export async function makeReceipt(
+  signer: Signer,
+  header: ErasureHeader,
+  state: PersonState<ErasedRecord>,
   { verification, near_matches }: Verified,
-): Promise<StoredReceipt> {
-  const { order } = state
-  const finished_at = new Date().toISOString()
+): Promise<StoredReceipt<ErasureReceipt>> {
+  const { planned_by, plan_sha256, export_sha256 } = state.order
+  const making = describeMaking(signer, header, state)
   const outcome = toOutcome(state, verification)
-  return await appendReceipt(store, header.job, (number, previous) => {
+  return await appendReceipt(signer.store, header.job, (number, previous) => {
     const receipt: ErasureReceipt = {
       type: 'erasure_receipt',
-      version: 1,
-      key_id: key.id,
       number,
-      job: header.job,
-      instance: header.base_url,
-      profile: header.profile,
-      who: header.who,
-      host: header.host,
-      ticket: order.ticket,
-      reason: order.reason,
-      received_at: order.received_at,
-      due_at: order.due_at ?? (order.received_at === null ? null : dueAfter(order.received_at)),
-      started_at: header.started_at,
-      finished_at,
-      clock_offset_seconds: state.clockOffset,
-      subject_hmacs: order.subjects.map(subject => key.hmacOf(subject)),
-      subjects: header.shows_subject ? [...order.subjects] : null,
+      ...making,
       ...outcome,
-      planned_by: order.planned_by,
-      plan_sha256: order.plan_sha256,
-      export_sha256: order.export_sha256,
-      answers_lost: state.lostAnswers,
-      verification,
+      ...{ planned_by, plan_sha256, export_sha256, verification },
       certificates: state.certificates,
       previous,
-      account_id: header.account_id ?? account_id,
-      api_key_id,
       near_matches,
     }
-    return signDocument(receipt, key.key)
+    return signDocument(receipt, signer.key.key)
   })
 }

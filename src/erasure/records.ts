@@ -14,6 +14,8 @@ export interface Target {
   readonly id: string
   readonly site_id: string | null
   readonly subject: number
+  /** Of the record when it was planned; only for a withdrawal. */
+  readonly version?: number
 }
 
 const unlimited = { limit: Number.POSITIVE_INFINITY, maxRequests: Number.POSITIVE_INFINITY }

@@ -5,28 +5,32 @@ import type { ErasedRecord, ErasureReceipt } from '../contract/documents/erasure
 import { parseInstant } from '../contract/instant.ts'
 import type { Target } from './records.ts'
 
-export interface CallAnswer {
+interface Identified {
+  readonly id: string
+}
+
+export interface CallAnswer<Done = ErasedRecord> {
   readonly certificate: string | null
   /** An earlier attempt may have been carried out. */
   readonly isLost: boolean
-  /** Nothing of the subject remains to be deleted or marked. */
+  /** Nothing of the subject remains to be done. */
   readonly isComplete: boolean
-  readonly records: readonly ErasedRecord[]
-  /** Neither deleted nor found missing. */
+  readonly records: readonly Done[]
+  /** Without an outcome. */
   readonly untold: readonly string[]
   /** Deleted, but the history does not verify. */
   readonly unverified: readonly string[]
 }
 
 /**
- * Write-ahead entries. t: target. s: records about to be deleted; `isCertified` by a call that has a certificate. a: its
- * answer. f: it failed. c: seconds that the local clock is ahead.
+ * Write-ahead entries. t: target. s: records about to be changed; `isBatch` by a call for several. a: its answer. f: it
+ * failed. c: seconds that the local clock is ahead.
  */
-export type ErasureEvent =
+export type ErasureEvent<Done = ErasedRecord> =
   | readonly ['t', target: Target]
-  | readonly ['s', ids: readonly string[], isCertified: boolean]
-  | readonly ['a', answer: CallAnswer, isCertified: boolean]
-  | readonly ['f', ids: readonly string[], maybeDone: boolean, isCertified: boolean]
+  | readonly ['s', ids: readonly string[], isBatch: boolean]
+  | readonly ['a', answer: CallAnswer<Done>, isBatch: boolean]
+  | readonly ['f', ids: readonly string[], maybeDone: boolean, isBatch: boolean]
   | readonly ['c', seconds: number]
 
 export interface ErasureOrder {
@@ -36,31 +40,33 @@ export interface ErasureOrder {
   readonly started_at: string
 }
 
-export interface ErasureState<Order extends ErasureOrder = ErasureOrder> {
+export interface ErasureState<Order extends ErasureOrder = ErasureOrder, Done extends Identified = ErasedRecord> {
   readonly order: Order
   readonly targets: Map<string, Target>
-  /** Deletion may have been sent, without an outcome yet. */
+  /** May have been sent, without an outcome yet. */
   readonly sent: Set<string>
-  /** Possibly deleted: the deletion failed or had no response. */
+  /** Possibly done: the call failed or had no response. */
   readonly lost: Set<string>
-  readonly done: Map<string, ErasedRecord>
+  readonly done: Map<string, Done>
   readonly unverified: Set<string>
   /** Their last response was complete, so deleted records are marked as erased. */
   readonly marked: Set<number>
   readonly certificates: string[]
-  /** Certificates lost with their responses. */
+  /** Of calls for several records; their certificates were lost too. */
   lostAnswers: number
   clockOffset: number | null
 }
 
-export interface ErasureRun {
+export interface ErasureRun<Done extends Identified = ErasedRecord> {
   readonly api: Pick<Client, 'call' | 'supports' | 'consents'>
-  readonly state: ErasureState
+  readonly state: ErasureState<ErasureOrder, Done>
   /** Writes to disk first, then applies. */
-  readonly record: (event: ErasureEvent) => Promise<void>
+  readonly record: (event: ErasureEvent<Done>) => Promise<void>
 }
 
-export function newState<Order extends ErasureOrder>(order: Order): ErasureState<Order> {
+export function newState<Order extends ErasureOrder, Done extends Identified = ErasedRecord>(
+  order: Order,
+): ErasureState<Order, Done> {
   return {
     order,
     targets: new Map(),
@@ -75,7 +81,9 @@ export function newState<Order extends ErasureOrder>(order: Order): ErasureState
   }
 }
 
-export function apply(state: ErasureState, event: ErasureEvent): void {
+type AnyState<Done extends Identified> = ErasureState<ErasureOrder, Done>
+
+export function apply<Done extends Identified>(state: AnyState<Done>, event: ErasureEvent<Done>): void {
   switch (event[0]) {
     case 't':
       state.targets.set(event[1].id, event[1])
@@ -97,7 +105,7 @@ export function apply(state: ErasureState, event: ErasureEvent): void {
   }
 }
 
-function applyAnswer(state: ErasureState, answer: CallAnswer): void {
+function applyAnswer<Done extends Identified>(state: AnyState<Done>, answer: CallAnswer<Done>): void {
   const { certificate, isLost, isComplete, records, untold, unverified } = answer
   for (const record of records) {
     state.done.set(record.id, record)
@@ -114,21 +122,26 @@ function applyAnswer(state: ErasureState, answer: CallAnswer): void {
   if (certificate !== null) state.certificates.push(certificate)
 }
 
-function addSent({ sent, lost }: ErasureState, id: string): void {
+function addSent({ sent, lost }: Pick<ErasureState, 'sent' | 'lost'>, id: string): void {
   if (sent.has(id)) lost.add(id) // killed before the outcome
   sent.add(id)
 }
 
-function forgetSent({ sent, lost }: ErasureState, id: string, maybeDone: boolean): void {
+function forgetSent({ sent, lost }: Pick<ErasureState, 'sent' | 'lost'>, id: string, maybeDone: boolean): void {
   sent.delete(id)
   if (maybeDone) lost.add(id)
 }
 
-export function restOf({ targets, done }: Pick<ErasureState, 'targets' | 'done'>): Target[] {
+interface Rest extends Pick<ErasureState, 'targets'> {
+  readonly done: ReadonlyMap<string, unknown>
+}
+
+export function restOf({ targets, done }: Rest): Target[] {
   return [...targets.values()].filter(({ id }) => !done.has(id))
 }
 
-export function mayBeDeleted({ sent, lost }: ErasureState, id: string): boolean {
+/** True if an earlier call may have deleted or changed it. */
+export function mayBeDone({ sent, lost }: Pick<ErasureState, 'sent' | 'lost'>, id: string): boolean {
   return sent.has(id) || lost.has(id)
 }
 
@@ -156,19 +169,19 @@ export interface RecordAnswer {
   readonly deleted_at: string | null
 }
 
-interface Call {
+export interface Call {
   readonly mayBeOwn: boolean
   readonly requestId: string | null
   /** The response lists only records that this call deleted. The response to a single deletion may have an older time. */
-  readonly isCertified: boolean
+  readonly isBatch: boolean
 }
 
 export function toRecord(
   state: ErasureState,
   { target, isAbsent, deleted_at }: RecordAnswer,
-  { mayBeOwn, requestId, isCertified }: Call,
+  { mayBeOwn, requestId, isBatch }: Call,
 ): ErasedRecord {
-  const isCertain = !isAbsent && isCertified
+  const isCertain = !isAbsent && isBatch
   const isOlder = deleted_at !== null && !isCertain && isBefore(state, deleted_at)
   const deletedAt = deleted_at === null ? null : isOlder ? 'before' : 'since'
   const result = findRecordResult({ isAbsent, deletedAt, mayBeOwn })
@@ -195,7 +208,10 @@ function isBefore({ order, clockOffset }: ErasureState, instant: string): boolea
 }
 
 /** Records the offset once. Date has whole seconds and is slightly old. */
-export async function recordClock({ state, record }: ErasureRun, response: ResponseInfo | undefined): Promise<void> {
+export async function recordClock<Done extends Identified>(
+  { state, record }: Pick<ErasureRun<Done>, 'state' | 'record'>,
+  response: ResponseInfo | undefined,
+): Promise<void> {
   if (!response || response.at === null || state.clockOffset !== null) return
   const seconds = Math.round((Date.now() - response.at) / 1000)
   if (Math.abs(seconds) > clockToleranceSeconds) await record(['c', seconds])

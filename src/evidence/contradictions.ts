@@ -5,6 +5,7 @@ import type { ErasureCertificate } from '../contract/documents/erasure-certifica
 import type { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
 import type { ExportManifest } from '../contract/documents/export-manifest.ts'
 import type { ImportReceipt } from '../contract/documents/import-receipt.ts'
+import { type WithdrawalReceipt, withdrawalResult } from '../contract/documents/withdrawal-receipt.ts'
 import { sameJson } from './canonical.ts'
 
 /** Completes "it is signed, but contradicts …"; null if all agrees. */
@@ -16,6 +17,7 @@ const finders: Readonly<Record<string, (document: never) => string | null>> = {
   consent_receipt: findInConsentReceipt,
   erasure_certificate: findInCertificate,
   erasure_receipt: findInErasureReceipt,
+  withdrawal_receipt: findInWithdrawal,
   import_receipt: findInChain,
   export_manifest: findInManifest,
 }
@@ -90,6 +92,29 @@ function fitsVerification({ result, records, verification }: ErasureReceipt): bo
   return result === erasureResult({ found: records.length, live, deleted })
 }
 
+const withdrawn = ['withdrawn', 'already_off', 'gone', 'unknown'] as const
+
+function findInWithdrawal(receipt: WithdrawalReceipt): string | null {
+  const { counts, records, verification, result } = receipt
+  const listed = new Set(verification.remaining.map(({ id }) => id))
+  const isSum = withdrawn.every(name => counts[name] === records.filter(record => record.result === name).length)
+  if (!isSum || new Set(records.map(({ id }) => id)).size !== records.length) return 'itself on its counts'
+  const { remaining, not_answered, live } = verification
+  const areListed = records.every(record => (record.result === 'remaining') === listed.has(record.id))
+  if (!areListed || listed.size !== remaining.length || Math.max(listed.size, not_answered) > live)
+    return 'itself on what remained'
+  if (result !== withdrawalResult({ records: records.length, remaining: listed.size })) return 'itself on its result'
+  return records.every(record => fitsChange(receipt, record)) ? findInChain(receipt) : 'itself on a change'
+}
+
+/** Only a withdrawn record has a change, of one or more of the purposes. */
+function fitsChange({ purposes }: WithdrawalReceipt, record: WithdrawalReceipt['records'][number]): boolean {
+  const { before, version } = record
+  const isChanged = before !== null && version !== null && before < version && record.purposes.length > 0
+  const isOfThese = record.purposes.every(purpose => purposes.includes(purpose))
+  return record.result === 'withdrawn' ? isChanged && isOfThese : record.purposes.length === 0 && version === null
+}
+
 const Certificate = z.object({ account_id: z.string(), unverified: z.array(z.string()).default([]) })
 
 /** Ignores the signatures, because the service's keys are not needed. */
@@ -115,7 +140,9 @@ function findInManifest({ records, sites }: ExportManifest): string | null {
   return records === total(sites.map(site => site.records)) && areOnce(sites) ? null : 'itself on its counts'
 }
 
-function findInChain({ number, previous }: Pick<ErasureReceipt | ImportReceipt, 'number' | 'previous'>): string | null {
+type Chained = Pick<ErasureReceipt | ImportReceipt | WithdrawalReceipt, 'number' | 'previous'>
+
+function findInChain({ number, previous }: Chained): string | null {
   return (previous?.number ?? 0) === number - 1 ? null : 'itself on the receipt before it'
 }
 

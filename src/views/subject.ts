@@ -1,4 +1,5 @@
 import type { ErasureReceipt, ErasureResult } from '../contract/documents/erasure-receipt.ts'
+import type { TurnedOffRecord, WithdrawalReceipt } from '../contract/documents/withdrawal-receipt.ts'
 import type { Consent } from '../contract/index.ts'
 import type { View } from '../output/index.ts'
 import { consentView } from './consent.ts'
@@ -56,6 +57,26 @@ export const erasureView: View<ErasureRow> = {
   ],
 }
 
+export interface WithdrawalRow extends Omit<TurnedOffRecord, 'result'> {
+  /** `planned`: dry run. `failed`: not changed, and in no receipt. */
+  readonly result: TurnedOffRecord['result'] | 'planned' | 'failed'
+}
+
+export const withdrawalView: View<WithdrawalRow> = {
+  id: row => row.id,
+  columns: [
+    field('id', { whole: true, rank: 1 }),
+    field('site_id', { whole: true, rank: 3 }),
+    stateField('result', { rank: 2 }),
+    field('purposes', { text: row => row.purposes.join(', '), rank: 2.5 }),
+    field('accepted'),
+    field('before', { rank: 6 }),
+    field('version', { rank: 5 }),
+    field('changed_at', { text: row => minute(row.changed_at), whole: true, rank: 4 }),
+    field('request_id'),
+  ],
+}
+
 export interface PurgeRow {
   readonly id: string
   readonly site_id: string | null
@@ -75,7 +96,7 @@ export interface PersonRow {
   readonly ticket: string
   readonly records: number
   /** `planned`: dry run. `failed`: without a receipt. */
-  readonly result: ErasureReceipt['result'] | 'planned' | 'failed'
+  readonly result: ErasureReceipt['result'] | WithdrawalReceipt['result'] | 'planned' | 'failed'
   readonly receipt: number | null
   readonly job: string | null
 }

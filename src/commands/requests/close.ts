@@ -77,8 +77,7 @@ async function closeFound(
   const rows = [{ ...found, overdue: isOverdue(found) }]
   requireConfirmedCount(options, rows.length, 'request', 'closed')
   const isErased = found.kind === 'erasure' && outcome === 'done'
-  if (isErased && found.receipts.length === 0)
-    await ctx.warn(`${found.ticket} is an erasure request without an erasure receipt`)
+  if (outcome === 'done') await warnOfNoReceipt(ctx, found)
   const reason = options.reason ?? (isOverdue(found) ? await askReason(ctx, found) : undefined)
   const where = instanceLabel(ctx)
   if (asks) await promptToConfirm(ctx, registerView, rows, { action: 'close', noun: 'request', where })
@@ -112,6 +111,12 @@ async function sayPurge(ctx: Context, { ticket, purge_due_on, purged_on }: DataS
     await ctx.warn(
       `${ticket}: the service does not say when the data is purged: it has live records of the person, or purges by hand only: ${purgeNow}`,
     )
+}
+
+async function warnOfNoReceipt({ warn }: Context, { ticket, kind, receipts }: DataSubjectRequest): Promise<void> {
+  const names = { erasure: 'an erasure', withdrawal: 'a withdrawal' }
+  if (receipts.length > 0 || (kind !== 'erasure' && kind !== 'withdrawal')) return
+  await warn(`${ticket} is ${names[kind]} request without ${names[kind]} receipt`)
 }
 
 /**

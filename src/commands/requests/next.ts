@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
 import { action } from '../../cli/action.ts'
-import { subjectCommand } from '../../cli/messages.ts'
+import { commandLike, subjectCommand } from '../../cli/messages.ts'
 import { one } from '../../cli/output.ts'
 import { closeCommand } from '../../cli/register.ts'
 import type { Context } from '../../context.ts'
@@ -34,6 +34,7 @@ Examples:
 /** Receipts that prove an answer. */
 const proofs: { readonly [Kind in RequestKind]?: { readonly type: string; readonly says: string } } = {
   erasure: { type: 'erasure_receipt', says: 'the erasure has a receipt' },
+  withdrawal: { type: 'withdrawal_receipt', says: 'the withdrawal has a receipt' },
   access: { type: 'export_manifest', says: 'the export is made' },
 }
 
@@ -46,6 +47,7 @@ function nextStep(ctx: Context, { ticket, kind, receipts }: DataSubjectRequest):
 
 function answerTo(ctx: Context, kind: RequestKind, ticket: string): string {
   if (kind === 'erasure') return subjectCommand(ctx, 'erase', '--request', ticket)
+  if (kind === 'withdrawal') return `${commandLike(ctx, 'withdraw', '--request', ticket)} --purpose NAME`
   if (kind === 'access') return subjectCommand(ctx, 'export', '--request', ticket, '--out', 'records.json')
   return subjectCommand(ctx, 'find', '--request', ticket)
 }

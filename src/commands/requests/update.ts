@@ -76,5 +76,5 @@ async function readProof(path: string): Promise<NonNullable<RequestChange['recei
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
   }
-  throw dataError(`${path} is neither an erasure receipt nor an export manifest`)
+  throw dataError(`${path} is no receipt of an erasure or a withdrawal, and no export manifest`)
 }

@@ -18,7 +18,7 @@ import { receivedDay, startInstant } from '../../cli/time.ts'
 import type { Context } from '../../context.ts'
 import { text } from '../../contract/values.ts'
 import { abandonExport, openExport } from '../../erasure/export.ts'
-import { type SubjectRequest, unfinishedJobs } from '../../erasure/job.ts'
+import type { SubjectRequest } from '../../erasure/job.ts'
 import { makePlan, readPlan } from '../../erasure/plan.ts'
 import { liveRecords, toTargets } from '../../erasure/records.ts'
 import { exit, usageError } from '../../errors/errors.ts'
@@ -26,8 +26,8 @@ import { openOutFile } from '../../io/new-file.ts'
 import { findOperator, requireSameInstance } from '../../receipts/signer.ts'
 import { requireBaseUrl } from '../../settings/settings.ts'
 import { erasureView, personView } from '../../views/subject.ts'
-import { tellUnplanned, warnOfNear } from './near.ts'
-import { explainQuota } from './run.ts'
+import { tellUnplanned, warnOfNear, warnOfUnfinished } from './near.ts'
+import { explainQuota } from './operations.ts'
 import { rehearse, startErasure, toSubjectRequest } from './start.ts'
 
 const Options = z.strictObject({
@@ -175,7 +175,7 @@ type Asking = Options & { readonly asks: boolean }
 
 async function eraseFile(ctx: Context, file: string, options: Asking): Promise<Output<unknown>> {
   const { readPeople } = await import('./people.ts')
-  const { people, sha256 } = await readPeople(ctx, file, options.reason ?? null)
+  const { people, sha256 } = await readPeople(ctx, file, { reason: options.reason ?? null, by: 'erasure' })
   await warnOfUnfinished(
     ctx,
     people.flatMap(({ subjects }) => subjects),
@@ -215,7 +215,7 @@ async function readRequest(ctx: Context, options: Options): Promise<SubjectReque
     throw usageError('--ticket and --received cannot be used with --request: they come from the register')
   const received_at = received === undefined ? null : receivedDay(received)
   const { subjects, request } = await readPerson(ctx, operands, options)
-  if (request) return toSubjectRequest(request, subjects, reason)
+  if (request) return toSubjectRequest(request, subjects, { reason, by: 'erasure' })
   if (readsStdin(operands, also)) await tellOnePerson(ctx, subjects.length, options)
   return { subjects, ticket: ticket ?? '', reason, received_at }
 }
@@ -228,16 +228,6 @@ async function tellOnePerson(ctx: Context, count: number, { onePerson }: Options
       'for several people use --file requests.csv; if it is one, add --one-person',
     )
   await ctx.say(`stdin has ${formatCount(count, 'identifier')} of one person`)
-}
-
-/** With two jobs, each would prove only a part. */
-async function warnOfUnfinished(ctx: Context, subjects: readonly string[]): Promise<void> {
-  for (const { job, people } of await unfinishedJobs(ctx)) {
-    const same = people.find(person => person.subjects.some(each => subjects.includes(each)))
-    if (!same) continue
-    const command = subjectCommand(ctx, 'resume', job)
-    await ctx.warn(`an erasure of this person (${same.ticket}) is not finished: ${command}`)
-  }
 }
 
 async function writePlan(ctx: Context, asked: SubjectRequest, path: string): Promise<Output<unknown>> {

@@ -1,6 +1,6 @@
-import { commandLike, quoteForShell } from '../../cli/messages.ts'
+import { commandLike, quoteForShell, subjectCommand } from '../../cli/messages.ts'
 import type { Context } from '../../context.ts'
-import type { SubjectRequest } from '../../erasure/job.ts'
+import { type SubjectRequest, unfinishedJobs } from '../../erasure/job.ts'
 import { findNearMatches, type NearMatch, type Target } from '../../erasure/records.ts'
 import { CliError, exit } from '../../errors/errors.ts'
 
@@ -34,7 +34,7 @@ export function formatNear(count: number): string {
 export async function tellLeftOut(
   { warn }: Pick<Context, 'warn'>,
   { length }: readonly NearMatch[],
-  done: 'erased' | 'exported',
+  done: 'changed' | 'erased' | 'exported',
 ): Promise<void> {
   if (length > 0)
     await warn(`only records with exactly the given identifiers are ${done}, and none of ${formatNear(length)}`)
@@ -54,14 +54,15 @@ export async function tellUnfound(
   await warn(`no ${what} of ${names}${more} was found: check the spelling`)
 }
 
-/** Does the same for an erasure, whose plan contains only live records. */
+/** Does the same for a plan, which contains only these targets. */
 export async function tellUnplanned(
   { warn }: Pick<Context, 'warn'>,
   { subjects, ticket, isLine }: Pick<Asked, 'subjects' | 'ticket' | 'isLine'>,
   targets: Iterable<Target>,
+  what = 'live record',
 ): Promise<void> {
   const found = new Set([...targets].map(({ subject }) => subjects[subject]))
-  await tellUnfound({ warn: text => warn(isLine ? `${ticket}: ${text}` : text) }, subjects, found, 'live record')
+  await tellUnfound({ warn: text => warn(isLine ? `${ticket}: ${text}` : text) }, subjects, found, what)
 }
 
 export type Asked = Pick<SubjectRequest, 'ticket' | 'subjects' | 'request_id'> & {
@@ -92,7 +93,18 @@ export function rejectOnlyNear(ctx: Pick<Context, 'globals'>, asked: Asked, matc
   const advice = `${adviceToInclude(ctx, asked, shown)}${more}`
   const message = 'no record has exactly this identifier, but near matches have: nothing was done'
   const hint = asked.isLine
-    ? `${advice}, or take the line out and erase this person alone with --confirm 0`
+    ? `${advice}, or take the line out and run the command for this person alone with --confirm 0`
     : `use ${advice}, or --confirm 0 for a receipt that nothing is held under exactly this one`
   throw new CliError('near_matches', exit.rejected, asked.isLine ? `${asked.ticket}: ${message}` : message, { hint })
+}
+
+/** With two jobs, each would prove only a part. */
+export async function warnOfUnfinished(ctx: Context, subjects: readonly string[]): Promise<void> {
+  for (const { job, people, withdrawal } of await unfinishedJobs(ctx)) {
+    const same = people.find(person => person.subjects.some(each => subjects.includes(each)))
+    if (!same) continue
+    const command = subjectCommand(ctx, 'resume', job)
+    const what = withdrawal ? 'a withdrawal' : 'an erasure'
+    await ctx.warn(`${what} of this person (${same.ticket}) is not finished: ${command}`)
+  }
 }

@@ -35,6 +35,12 @@ interface Row {
   readonly identifiers: readonly string[]
 }
 
+interface Given {
+  /** For lines without one. */
+  readonly reason: string | null
+  readonly by: 'erasure' | 'withdrawal'
+}
+
 export interface PeopleFile {
   readonly people: readonly SubjectRequest[]
   readonly sha256: string
@@ -45,7 +51,7 @@ export interface PeopleFile {
  * @throws CliError `invalid_data` (exit 5), before any change, also for a repeated ticket or identifier; `usage` (exit 2)
  * if a job of the same file is not finished
  */
-export async function readPeople(ctx: Context, file: string, reason: string | null): Promise<PeopleFile> {
+export async function readPeople(ctx: Context, file: string, given: Given): Promise<PeopleFile> {
   const rows: Row[] = []
   const hash = createHash('sha256')
   const name = nameOf(file)
@@ -60,7 +66,7 @@ export async function readPeople(ctx: Context, file: string, reason: string | nu
   const sha256 = hash.digest('hex')
   await requireNoJob(ctx, name, sha256)
   const people: SubjectRequest[] = []
-  for (const row of rows) people.push(await toRequest(ctx, row, reason).catch(rejectLine(row.number)))
+  for (const row of rows) people.push(await toRequest(ctx, row, given).catch(rejectLine(row.number)))
   requireDistinctPeople(people)
   return { people, sha256 }
 }
@@ -72,7 +78,7 @@ async function requireNoJob(ctx: Context, name: string, sha256: string): Promise
     const header = await jobs.peekHeader(job).catch(() => null) // damaged, or just finished
     if (header?.sha256 === sha256 && commandForOrigin(ctx.settings, header, '') === null)
       throw usageError(
-        `the erasure of ${name} of ${header.started_at} is not finished: nothing was done`,
+        `the ${header.withdrawal ? 'withdrawal' : 'erasure'} of ${name} of ${header.started_at} is not finished: nothing was done`,
         `continue it: ${subjectCommand(ctx, 'resume', job)}`,
       )
   }
@@ -134,15 +140,15 @@ function requireDistinctPeople(people: readonly SubjectRequest[]): void {
     }
 }
 
-async function toRequest(ctx: Context, row: Row, common: string | null): Promise<SubjectRequest> {
+async function toRequest(ctx: Context, row: Row, given: Given): Promise<SubjectRequest> {
   const { ticket, received, identifiers } = row
-  const reason = row.reason === '' ? common : row.reason
+  const reason = row.reason === '' ? given.reason : row.reason
   if (identifiers.length > 0) {
     const received_at = received === '' ? null : receivedDay(received)
     return { subjects: [...new Set(identifiers)], ticket, reason, received_at }
   }
   const { subjects, request } = await readPerson(ctx, [], { request: ticket })
-  if (request) return toSubjectRequest(request, subjects, reason)
+  if (request) return toSubjectRequest(request, subjects, { reason, by: given.by })
   throw dataError('no identifier and no register request')
 }
 

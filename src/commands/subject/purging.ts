@@ -4,10 +4,11 @@ import { callOptional, formatCount, instanceLabel } from '../../cli/messages.ts'
 import { many, type Output, pagesOf } from '../../cli/output.ts'
 import { callRegister, changeRequest } from '../../cli/register.ts'
 import type { Context } from '../../context.ts'
+import type { ErasureReceipt } from '../../contract/documents/erasure-receipt.ts'
 import { requests } from '../../contract/requests.ts'
 import { subjects } from '../../contract/subjects.ts'
 import { findPurged, findPurgeReceipt, makePurgeReceipt } from '../../erasure/certificates.ts'
-import { findReceiptOrFile, type StoredReceipt } from '../../erasure/receipts.ts'
+import { findReceiptOrFile, requireErasure, type StoredReceipt } from '../../erasure/receipts.ts'
 import { orderPurge, previewPurge } from '../../erasure/records.ts'
 import { describePurged } from '../../erasure/sentences.ts'
 import { CliError, dataError, exit, usageError } from '../../errors/errors.ts'
@@ -27,7 +28,7 @@ export async function purgeByReceipt(
   { dryRun, ...confirmation }: PurgeOptions,
 ): Promise<Output<unknown>> {
   const asks = !dryRun && mustPrompt(ctx, confirmation, { action: 'purge' })
-  const stored = await findReceiptOrFile(locateReceipts(ctx), wanted)
+  const stored = requireErasure(await findReceiptOrFile(locateReceipts(ctx), wanted))
   const { receipt } = stored
   requireSameInstance(ctx, receipt.instance, 'receipt')
   const signer = await openSigner(ctx)
@@ -63,7 +64,7 @@ export async function purgeByReceipt(
 
 async function purgeAll(
   ctx: Context,
-  stored: StoredReceipt,
+  stored: StoredReceipt<ErasureReceipt>,
   ids: readonly string[],
   signer: Awaited<ReturnType<typeof openSigner>>,
 ): Promise<Output<unknown>> {
@@ -92,7 +93,7 @@ async function purgeAll(
 }
 
 /** The register has the digest of the erasure's receipt if the request is its own. */
-async function registerPurge(ctx: Context, { receipt, bytes }: StoredReceipt): Promise<void> {
+async function registerPurge(ctx: Context, { receipt, bytes }: StoredReceipt<ErasureReceipt>): Promise<void> {
   try {
     const { data } = await callRegister(ctx.api, () =>
       ctx.api.call(requests.list, { query: { ticket: receipt.ticket } }),

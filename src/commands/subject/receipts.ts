@@ -14,8 +14,11 @@ import {
   findReceiptsOfTicket,
   isAbout,
   isSigned,
+  isWithdrawal,
+  requireErasure,
   type StoredReceipt,
 } from '../../erasure/receipts.ts'
+import { formatWithdrawalPage } from '../../erasure/withdrawal-page.ts'
 import { CliError, dataError, exit, usageError } from '../../errors/errors.ts'
 import { report } from '../../errors/report.ts'
 import { withoutEntities } from '../../output/markdown.ts'
@@ -77,7 +80,8 @@ async function print(ctx: Context, stored: StoredReceipt, format: 'json' | 'md' 
   if (error && format === 'md') throw error
   const { out } = ctx.io
   const isRead = out.isTerminal && ctx.globals.out === undefined
-  const page = () => (isRead ? withoutEntities(formatPage(stored)) : formatPage(stored))
+  const write = () => (isWithdrawal(stored) ? formatWithdrawalPage(stored) : formatPage(requireErasure(stored)))
+  const page = () => (isRead ? withoutEntities(write()) : write())
   await out.write(format === 'md' ? page() : stored.bytes.toString('latin1'))
   if (error) throw error
   if (signed === null)
@@ -132,12 +136,11 @@ function isWanted({ receipt }: StoredReceipt, { subject, ticket }: Filter, key: 
 }
 
 async function warnOfUnfinished(ctx: Context, made: ReadonlySet<string>): Promise<void> {
-  for (const { job, source, people } of await unfinishedJobs(ctx)) {
+  for (const { job, source, people, withdrawal } of await unfinishedJobs(ctx)) {
     const missing = made.has(job) ? 'its receipt is not in the register' : 'has no receipt'
+    const noun = withdrawal ? 'withdrawal' : 'erasure'
     const what =
-      source === null
-        ? (people[0]?.ticket ?? 'an erasure')
-        : `the erasure of ${source} (${formatPeople(people.length)})`
+      source === null ? (people[0]?.ticket ?? noun) : `the ${noun} of ${source} (${formatPeople(people.length)})`
     await ctx.warn(
       `${what} is not finished${source === null ? ` and ${missing}` : ''}: ${subjectCommand(ctx, 'resume', job)}`,
     )
@@ -151,16 +154,18 @@ function describeUnchecked(unchecked: number, unknown: number, keyFile: string):
 }
 
 function rowOf({ receipt }: StoredReceipt): ReceiptRow {
-  const { number, job, ticket, instance, counts, verification, result, purge } = receipt
+  const { number, job, ticket, instance, verification, result } = receipt
+  const row = { number, job, ticket, instance, remaining: verification.remaining.length }
+  if (receipt.type === 'withdrawal_receipt') {
+    const { finished_at, counts } = receipt
+    return { ...row, finished_at, deleted: 0, already_gone: counts.gone, result }
+  }
+  const { purge, counts } = receipt
   return {
-    number,
-    job,
-    ticket,
-    instance,
+    ...row,
     finished_at: (purge ?? receipt).finished_at,
     deleted: counts.deleted,
     already_gone: counts.already_gone,
-    remaining: verification.live,
     result: purge ? 'purged' : result,
   }
 }

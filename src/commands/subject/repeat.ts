@@ -7,7 +7,7 @@ import type { Consent } from '../../contract/index.ts'
 import { parseInstant } from '../../contract/instant.ts'
 import type { DataSubjectRequest } from '../../contract/requests.ts'
 import type { SubjectRequest } from '../../erasure/job.ts'
-import { allReceipts, isAbout, isSigned, type StoredReceipt } from '../../erasure/receipts.ts'
+import { allReceipts, isAbout, isErasure, isSigned, type StoredReceipt } from '../../erasure/receipts.ts'
 import { findLive, liveRecords, previewPurge } from '../../erasure/records.ts'
 import { CliError, dataError, exit, usageError } from '../../errors/errors.ts'
 import { explain } from '../../errors/explain.ts'
@@ -15,6 +15,8 @@ import { report } from '../../errors/report.ts'
 import { findReceiptKey, identify, type ReceiptKey } from '../../receipts/signer.ts'
 import { locateReceipts } from '../../receipts/store.ts'
 import { requireBaseUrl } from '../../settings/settings.ts'
+
+type Erased = StoredReceipt<ErasureReceipt>
 
 export interface Repeated {
   readonly people: readonly SubjectRequest[]
@@ -51,6 +53,7 @@ export async function findRepeated(ctx: Context, since: string, reason: string |
   let isPartial = false
   const reported = new Set<string>()
   for await (const stored of allReceipts(store)) {
+    if (!(stored instanceof CliError) && !isErasure(stored)) continue
     let receipt: ErasureReceipt | null = null
     try {
       receipt = requireSigned(stored, key).receipt
@@ -150,7 +153,7 @@ async function receiptsOfHere({ api, settings }: Context) {
 }
 
 /** @throws CliError (exit 5): a foreign receipt could list any ids */
-function requireSigned(stored: StoredReceipt | CliError, key: ReceiptKey): StoredReceipt {
+function requireSigned(stored: Erased | CliError, key: ReceiptKey): Erased {
   if (stored instanceof CliError) throw stored
   if (isSigned(stored, [key.key])) return stored
   const { number } = stored.receipt

@@ -17,8 +17,8 @@ export function resume(command: Command, ctx: Context): void {
   command
     .argument('<job|last>', 'the job, as printed when it stopped')
     .description(`
-Deletes the rest of the confirmed plan, verifies, and makes the receipts. It can be killed at any step and resumed:
-nothing is deleted twice, and each person of a job has one receipt. "last" is the last job of the current profile and
+Deletes or withdraws the rest of the confirmed plan, verifies, and makes the receipts. It can be killed at any step and resumed:
+nothing is done twice, and each person of a job has one receipt. "last" is the last job of the current profile and
 instance. Unfinished jobs are stored in the state folder with the identifiers of the data subjects in clear text; only
 you can read them.
 

@@ -3,18 +3,18 @@ import { formatCount, instanceLabel, subjectCommand } from '../../cli/messages.t
 import { many, type Output, pagesOf } from '../../cli/output.ts'
 import { changeRequest, closeCommand } from '../../cli/register.ts'
 import type { Context } from '../../context.ts'
-import { type Deletion, deleteRest, markErased, verifyErased } from '../../erasure/deletion.ts'
-import { type ErasureJob, type PersonState, recordDone, runOf } from '../../erasure/job.ts'
-import { type EarlierReceipts, findMadeReceipt, makeReceipt, type StoredReceipt } from '../../erasure/receipts.ts'
-import { describeOnTerminal } from '../../erasure/sentences.ts'
-import { mayBeDeleted, restOf } from '../../erasure/state.ts'
-import { CliError, type Exit, exit } from '../../errors/errors.ts'
+import { type DoneRecord, type ErasureJob, type PersonState, recordDone } from '../../erasure/job.ts'
+import type { Processed } from '../../erasure/processing.ts'
+import { type EarlierReceipts, findMadeReceipt, type StoredReceipt } from '../../erasure/receipts.ts'
+import { mayBeDone, restOf } from '../../erasure/state.ts'
+import { type Exit, exit } from '../../errors/errors.ts'
 import { exitOf, explain } from '../../errors/explain.ts'
 import { report } from '../../errors/report.ts'
 import type { Signer } from '../../receipts/signer.ts'
 import { sha256 } from '../../receipts/store.ts'
-import { type ErasureRow, erasureView, type PersonRow, personView } from '../../views/subject.ts'
+import { type PersonRow, personView } from '../../views/subject.ts'
 import { tellUnplanned } from './near.ts'
+import { describeReceiptOnTerminal, operationOf, quotaError, remainingOf, viewOf } from './operations.ts'
 
 interface Progress {
   readonly failures: Exit[]
@@ -41,7 +41,7 @@ export function runJob(job: ErasureJob, signing: Signing): Output<unknown> {
   const { ctx, held, people, done } = job
   const codes: Exit[] = []
   const isOne = isOfOne(job)
-  async function* pages(): AsyncGenerator<readonly (ErasureRow | PersonRow)[]> {
+  async function* pages(): AsyncGenerator<readonly unknown[]> {
     try {
       for (const state of people.filter(each => !done.has(each))) {
         const progress: Progress = { failures: [], fatal: null, exit: exit.done, stored: null }
@@ -66,7 +66,10 @@ export function runJob(job: ErasureJob, signing: Signing): Output<unknown> {
       done.size,
       codes.filter(each => each !== exit.done),
     )
-  return many<unknown>(isOne ? erasureView : personView, pages(), { mutates: true, exit: code }) as Output<unknown>
+  return many<unknown>(isOne ? operationOf(job).view : personView, pages(), {
+    mutates: true,
+    exit: code,
+  }) as Output<unknown>
 }
 
 export function formatPeople(count: number): string {
@@ -95,7 +98,9 @@ export async function tellFinished(ctx: Context, made: readonly StoredReceipt[])
   for (const each of made) code = (await tellReceipt(ctx, each)) || code
   const [first, ...others] = made
   if (first && others.length === 0)
-    return many(erasureView, pagesOf(first.receipt.records), { exit: () => code }) as Output<unknown>
+    return many<unknown>(viewOf(first), pagesOf<unknown>(first.receipt.records), {
+      exit: () => code,
+    }) as Output<unknown>
   return many(personView, pagesOf(made.map(toReceiptRow)), { exit: () => code }) as Output<unknown>
 }
 
@@ -109,7 +114,7 @@ async function* erasePerson(
   state: PersonState,
   signing: Signing,
   progress: Progress,
-): AsyncGenerator<readonly ErasureRow[]> {
+): AsyncGenerator<readonly unknown[]> {
   const { ctx, held } = job
   let isMade = false
   try {
@@ -127,7 +132,7 @@ async function* erasePerson(
   const failed = await registerReceipt(ctx, state, progress.stored)
   if (!failed) await recordDone(job, state)
   progress.exit = await tellReceipt(ctx, progress.stored)
-  await tellUnplanned(ctx, { ...state.order, isLine: !isOfOne(job) }, state.targets.values())
+  await tellUnplanned(ctx, { ...state.order, isLine: !isOfOne(job) }, state.targets.values(), operationOf(job).target)
   if (failed && isMade && progress.exit === exit.done) progress.exit = exitOf(failed.error)
   await tellRegistration(job, state, failed)
 }
@@ -138,32 +143,32 @@ async function* makeErased(
   state: PersonState,
   { signer }: Signing,
   progress: Progress,
-): AsyncGenerator<readonly ErasureRow[]> {
+): AsyncGenerator<readonly unknown[]> {
   const { ctx, held } = job
   if (state.done.size > 0) yield [...state.done.values()]
-  yield* deletePages(job, state, progress)
+  yield* processPages(job, state, progress)
   ctx.interruption.throwIfAborted()
   if (progress.fatal !== null) throw progress.fatal
   progress.exit = overallExit(state.done.size, progress.failures)
   if (progress.failures.length > 0 || !signer) return
-  await markErased(ctx.api, state)
-  const verified = await verifyErased(ctx.api, state.order.subjects).catch(explainQuota)
+  const make = await operationOf(job).verify(job, state)
   await held.requireHeld()
-  progress.stored = await makeReceipt(signer, held.header, state, verified)
+  progress.stored = await make(signer)
 }
 
-async function* deletePages(
+async function* processPages(
   job: ErasureJob,
   state: PersonState,
   progress: Progress,
-): AsyncGenerator<readonly ErasureRow[]> {
+): AsyncGenerator<readonly unknown[]> {
   const { ctx } = job
-  let rows: ErasureRow[] = []
+  let rows: unknown[] = []
   const isStopped = () => progress.fatal !== null || ctx.interruption.aborted
-  for await (const deletions of deleteRest(runOf(job, state), isStopped)) {
-    for (const deletion of deletions) {
-      if (deletion.record) rows.push(deletion.record)
-      else if (!(await isFatal(ctx, progress, deletion))) rows.push(toFailedRow(deletion))
+  const { process, toFailedRow } = operationOf(job)
+  for await (const page of process(job, state, isStopped)) {
+    for (const each of page) {
+      if (each.record) rows.push(each.record)
+      else if (!(await isFatal(ctx, progress, each))) rows.push(toFailedRow(each.target))
     }
     if (rows.length < rowsPerPage) continue
     yield rows
@@ -172,7 +177,7 @@ async function* deletePages(
   if (rows.length > 0) yield rows
 }
 
-async function isFatal(ctx: Context, progress: Progress, { target, error }: Deletion): Promise<boolean> {
+async function isFatal(ctx: Context, progress: Progress, { target, error }: Processed<DoneRecord>): Promise<boolean> {
   const code = exitOf(error)
   if (endsAll(code) || code === exit.failure || explain(error).code === 'busy') {
     progress.fatal ??= code === exit.quota ? quotaError(error) : error
@@ -183,33 +188,30 @@ async function isFatal(ctx: Context, progress: Progress, { target, error }: Dele
   return false
 }
 
-function toFailedRow({ target: { id, site_id } }: Deletion): ErasureRow {
-  return { id, site_id, result: 'failed', deleted_at: null, request_id: null }
-}
-
 /** To stderr. */
-export async function tellReceipt(ctx: Context, { path, receipt }: StoredReceipt): Promise<Exit> {
-  const { verification, number, due_at } = receipt
-  await ctx.say(describeOnTerminal(receipt, instanceLabel(ctx)))
+export async function tellReceipt(ctx: Context, stored: StoredReceipt): Promise<Exit> {
+  const { path, receipt } = stored
+  const { number, due_at } = receipt
+  await ctx.say(describeReceiptOnTerminal(stored, instanceLabel(ctx)))
   await ctx.say(`receipt ${number}: ${path}`)
   if (due_at !== null && due_at < receipt.finished_at.slice(0, 10)) await ctx.warn(`the request was due on ${due_at}`)
-  if (verification.live === 0) return exit.done
-  const ids = verification.remaining.slice(0, 3).map(({ id }) => id)
-  await ctx.warn(`not erased: ${ids.join(', ')}${verification.live > ids.length ? ', …' : ''}`)
-  await ctx.warn('to erase them too, run the same command again')
+  const { ids, left, again } = remainingOf(stored)
+  if (ids.length === 0) return exit.done
+  await ctx.warn(`${left}: ${ids.slice(0, 3).join(', ')}${ids.length > 3 ? ', …' : ''}`)
+  await ctx.warn(again)
   return exit.partial
 }
 
 async function tellUnfinished(job: ErasureJob, state: PersonState, code: Exit): Promise<void> {
   const { targets, done, order } = state
   const left = targets.size - done.size
-  const isUnknown = restOf(state).some(({ id }) => mayBeDeleted(state, id))
-  const erased = isUnknown ? 'may not be erased yet' : 'not erased yet'
-  const areErased = [...done.values()].every(({ result }) => result === 'deleted' || result === 'already_gone')
+  const isUnknown = restOf(state).some(({ id }) => mayBeDone(state, id))
+  const { participle } = operationOf(job)
+  const areDone = [...done.values()].every(({ result }) => result !== 'unknown' && result !== 'remaining')
   const what =
     left > 0
-      ? `${left} of ${formatCount(targets.size)} ${erased}, so no receipt was made`
-      : `${formatCount(targets.size)} ${areErased ? 'erased' : 'processed'}, and the receipt is not made yet`
+      ? `${left} of ${formatCount(targets.size)} ${isUnknown ? 'may not be' : 'not'} ${participle} yet, so no receipt was made`
+      : `${formatCount(targets.size)} ${areDone ? participle : 'processed'}, and the receipt is not made yet`
   const told = `${isInterrupted(code) ? 'interrupted: ' : ''}${what}`
   await job.ctx.warn(isOfOne(job) ? `${told}; to resume: ${resumeCommand(job)}` : `${order.ticket}: ${told}`)
 }
@@ -218,11 +220,11 @@ async function tellUnfinished(job: ErasureJob, state: PersonState, code: Exit): 
 async function registerReceipt(
   { api }: Context,
   { order: { request_id } }: PersonState,
-  { bytes }: StoredReceipt,
+  { bytes, receipt: { type } }: StoredReceipt,
 ): Promise<{ readonly error: unknown } | null> {
   if (!request_id) return null
   try {
-    await changeRequest(api, request_id, { receipt: { type: 'erasure_receipt', sha256: sha256(bytes) } })
+    await changeRequest(api, request_id, { receipt: { type, sha256: sha256(bytes) } })
     return null
   } catch (error) {
     return { error }
@@ -238,20 +240,8 @@ async function tellRegistration(
   if (failed) {
     await report(ctx, failed.error)
     await ctx.warn(
-      `the erasure is done, but its receipt’s digest could not be added to the register; to add it: ${resumeCommand(job)}`,
+      `the ${operationOf(job).noun} is done, but its receipt’s digest could not be added to the register; to add it: ${resumeCommand(job)}`,
     )
   } else if (request_id)
     await ctx.say(`the register has the digest of the receipt; once the person has the answer: ${closeCommand(ticket)}`)
-}
-
-export function explainQuota(error: unknown): never {
-  throw exitOf(error) === exit.quota ? quotaError(error) : error
-}
-
-/** Only an erasure by record needs quota. */
-export function quotaError(cause: unknown): CliError {
-  return new CliError('quota_exceeded', exit.quota, 'the monthly quota is used up', {
-    hint: 'wait for the next calendar month (UTC) or raise the quota of the account, then resume',
-    cause,
-  })
 }

@@ -4,7 +4,7 @@ import { formatCount, instanceLabel, quoteForShell } from '../../cli/messages.ts
 import { many, type Output, pagesOf } from '../../cli/output.ts'
 import { tellSites } from '../../cli/subjects.ts'
 import type { Context } from '../../context.ts'
-import type { Consent, DataSubjectRequest } from '../../contract/index.ts'
+import type { Consent, DataSubjectRequest, RequestKind } from '../../contract/index.ts'
 import { marksErased } from '../../erasure/deletion.ts'
 import { type ExportFiles, writeExport } from '../../erasure/export.ts'
 import { createJob, type SubjectRequest } from '../../erasure/job.ts'
@@ -26,7 +26,8 @@ import { requireAppendable } from '../../receipts/store.ts'
 import { consentView } from '../../views/consent.ts'
 import { type ErasureRow, erasureView, type PersonRow, personView } from '../../views/subject.ts'
 import { rejectOnlyNear, tellLeftOut, tellUnplanned, warnOfNear } from './near.ts'
-import { formatPeople, quotaError, runJob } from './run.ts'
+import { quotaError } from './operations.ts'
+import { formatPeople, runJob } from './run.ts'
 
 export interface Order {
   readonly people: readonly SubjectRequest[]
@@ -120,16 +121,21 @@ async function findRecords(ctx: Context, { subjects }: SubjectRequest, { given, 
   }
 }
 
-/** @throws CliError (usage) unless an erasure would answer the request */
+const answered: Readonly<Record<'erasure' | 'withdrawal', readonly RequestKind[]>> = {
+  erasure: ['erasure', 'objection'],
+  withdrawal: ['withdrawal', 'objection', 'restriction'],
+}
+
+/** @throws CliError (usage) unless the erasure or withdrawal would answer the request */
 export function toSubjectRequest(
   { id, ticket, kind, received_on, due_on }: DataSubjectRequest,
   subjects: readonly string[],
-  reason: string | null,
+  { reason, by }: { readonly reason: string | null; readonly by: 'erasure' | 'withdrawal' },
 ): SubjectRequest {
-  if (kind === 'access' || kind === 'rectification')
+  if (!answered[by].includes(kind))
     throw usageError(
-      `${ticket} is a request for ${kind}, not for erasure`,
-      `if it is for both: consentctl requests update ${quoteForShell(ticket)} --kind erasure`,
+      `${ticket} is a request for ${kind}, not for ${by}`,
+      `if it is for both: consentctl requests update ${quoteForShell(ticket)} --kind ${by}`,
     )
   return { subjects, ticket, reason, received_at: received_on, due_at: due_on, request_id: id }
 }

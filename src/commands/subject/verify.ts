@@ -8,6 +8,7 @@ import type { Output } from '../../cli/output.ts'
 import { Subject } from '../../cli/subjects.ts'
 import type { Context } from '../../context.ts'
 import type { ErasureReceipt } from '../../contract/documents/erasure-receipt.ts'
+import type { WithdrawalReceipt } from '../../contract/documents/withdrawal-receipt.ts'
 import { subjects } from '../../contract/subjects.ts'
 import { findCertificateFault, findPurged } from '../../erasure/certificates.ts'
 import {
@@ -15,15 +16,28 @@ import {
   findReceiptOrFile,
   findReceiptsOfJob,
   isAbout,
+  isErasure,
+  isPurge,
   isSigned,
+  isWithdrawal,
   loadReceipt,
   numbersOf,
   type StoredReceipt,
 } from '../../erasure/receipts.ts'
-import { askForPurged, findStates, findSubjectHmac, liveRecords, type RecordState } from '../../erasure/records.ts'
+import {
+  askForPurged,
+  findLive,
+  findStates,
+  findSubjectHmac,
+  liveRecords,
+  type RecordState,
+} from '../../erasure/records.ts'
 import { describeLive, describePurged } from '../../erasure/sentences.ts'
+import { findGranting } from '../../erasure/withdrawal.ts'
+import { describeGiven } from '../../erasure/withdrawal-page.ts'
 import { exit, usageError } from '../../errors/errors.ts'
 import { findContradiction } from '../../evidence/contradictions.ts'
+import { turnOff } from '../../evidence/state.ts'
 import { readText } from '../../io/input.ts'
 import { openOutFile } from '../../io/new-file.ts'
 import {
@@ -52,7 +66,7 @@ type Options = z.output<typeof Options>
 export function verify(command: Command, ctx: Context): void {
   command
     .argument('<receipt>', 'a file, or the number, job or ticket of a receipt, or last')
-    .option('--live', 'check that the instance shows each of its records as deleted')
+    .option('--live', 'check that the instance shows each of its records as deleted, or without the purpose')
     .option('--purged', 'request a certificate that the personal data of its records is purged')
     .option('--certificate-out <file>', 'write the certificate to a new file')
     .option('--subject <id>', 'check that it is about this data subject; with --live, that no live record is left')
@@ -82,8 +96,9 @@ async function runChecks(
   let stored: StoredReceipt | undefined
   const form = await tried('form', async () => {
     stored = await findReceiptOrFile(store, wanted)
-    const { number, ticket, job, purge } = stored.receipt
-    const what = purge ? `receipt ${number} of a purge,` : `erasure receipt ${number}`
+    const { number, ticket, job } = stored.receipt
+    const noun = isWithdrawal(stored) ? 'withdrawal' : 'erasure'
+    const what = isPurge(stored) ? `receipt ${number} of a purge,` : `${noun} receipt ${number}`
     const contradiction = findContradiction(stored.receipt)
     if (contradiction !== null) return fail('form', exit.rejected, `it contradicts ${contradiction}`, null)
     return ok('form', `${what} for ${ticket}, job ${job}`)
@@ -97,18 +112,43 @@ async function runChecks(
   let identity: Promise<IdentifiedKey> | undefined
   // The records of another person say nothing about this receipt.
   const scope = { subject: about === false ? undefined : subject, identify: () => (identity ??= identify(ctx.api)) }
-  if (live && found.receipt.certificates.length > 0)
-    checks.push(await tried('certificates', () => checkCertificates(ctx, found.receipt, scope)))
-  if (live) checks.push(await tried('live', () => checkLive(ctx, found.receipt, scope)))
-  if (purged) checks.push(await tried('purged', () => checkPurged(ctx, found.receipt, certificateOut)))
+  const asked = { live, purged, certificateOut }
+  if (isErasure(found)) checks.push(...(await checkErasure(ctx, found.receipt, scope, asked)))
+  else if (isWithdrawal(found)) checks.push(...(await checkWithdrawal(ctx, found.receipt, scope, asked)))
   const output = checksOutput(ctx, checks) as Output<unknown>
   const footer = async () => {
     await tellOthers(ctx, store, found)
-    if (!live || purged || found.receipt.records.length === 0) return
+    if (!live || purged || !isErasure(found) || found.receipt.records.length === 0) return
     const command = subjectCommand(ctx, 'verify', wanted, '--purged')
     await ctx.say(`to see if their personal data is purged: ${command}`)
   }
   return { ...output, footer }
+}
+
+type Asked = Pick<Options, 'live' | 'purged' | 'certificateOut'>
+
+async function checkErasure(
+  ctx: Context,
+  receipt: ErasureReceipt,
+  scope: LiveScope,
+  { live, purged, certificateOut }: Asked,
+): Promise<Checked[]> {
+  const checks: Checked[] = []
+  if (live && receipt.certificates.length > 0)
+    checks.push(await tried('certificates', () => checkCertificates(ctx, receipt, scope)))
+  if (live) checks.push(await tried('live', () => checkLive(ctx, receipt, scope)))
+  if (purged) checks.push(await tried('purged', () => checkPurged(ctx, receipt, certificateOut)))
+  return checks
+}
+
+async function checkWithdrawal(
+  ctx: Context,
+  receipt: WithdrawalReceipt,
+  scope: LiveScope,
+  { live, purged }: Asked,
+): Promise<Checked[]> {
+  const given = live ? [await tried('live', () => checkGiven(ctx, receipt, scope))] : []
+  return [...given, ...(purged ? [skip('purged', 'a withdrawal deletes no record')] : [])]
 }
 
 /** A file of several people has a receipt for each person. */
@@ -225,4 +265,28 @@ async function checkLive(ctx: Context, receipt: ErasureReceipt, { subject, ident
   if (state === 'gone') return ok('live', text)
   const again = 'run consentctl subject erase again; after a restored backup with --repeat-since TIME'
   return fail('live', exit.changed, text, state === 'live' ? again : 'use a key of the account of the receipt')
+}
+
+/** Requires that no record of the receipt, and with `subject` none of the person, grants a purpose. */
+async function checkGiven(
+  ctx: Context,
+  receipt: WithdrawalReceipt,
+  { subject, identify }: LiveScope,
+): Promise<Checked> {
+  requireSameInstance(ctx, receipt.instance, 'receipt')
+  const { purposes, site_id, account_id: ofReceipt } = receipt
+  const ids = receipt.records.map(({ id }) => id)
+  if (ids.length === 0 && subject === undefined)
+    return skip('live', 'it lists no records: name the data subject with --subject')
+  const { account_id } = await identify()
+  if (ofReceipt !== null && account_id !== null && ofReceipt !== account_id)
+    return fail('live', exit.changed, `the key is of the account ${account_id}, and the receipt of ${ofReceipt}`, null)
+  const listed = subject === undefined ? [] : (await findGranting(ctx.api, [subject], { purposes, site_id })).granting
+  const granting = (await findLive(ctx.api, ids)).filter(({ accepted, preferences }) => {
+    return turnOff({ accepted: accepted === true, preferences: preferences ?? {} }, purposes).withdrawn.length > 0
+  })
+  const given = [...new Set([...granting, ...listed].map(({ id }) => id))]
+  const text = describeGiven({ given, records: ids.length, isSubjectListed: subject !== undefined, account_id })
+  if (given.length === 0) return ok('live', text)
+  return fail('live', exit.changed, text, 'the person may have agreed again: consentctl history shows when')
 }

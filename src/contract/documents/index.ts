@@ -8,6 +8,7 @@ import { ExportManifest } from './export-manifest.ts'
 import { ImportReceipt } from './import-receipt.ts'
 import { PurgeCertificate } from './purge-certificate.ts'
 import { KeyRevocation, SigningKeyStatement } from './signing-key.ts'
+import { WithdrawalReceipt } from './withdrawal-receipt.ts'
 
 export interface DocumentKind {
   /** Content without the signature. */
@@ -23,6 +24,7 @@ export const documents: Readonly<Record<string, DocumentKind>> = {
   consent_receipt: { schema: ConsentReceipt, issuedAt: 'issued_at', signer: 'service' },
   erasure_certificate: { schema: ErasureCertificate, issuedAt: 'issued_at', signer: 'service' },
   erasure_receipt: { schema: ErasureReceipt, issuedAt: 'finished_at', signer: 'profile' },
+  withdrawal_receipt: { schema: WithdrawalReceipt, issuedAt: 'finished_at', signer: 'profile' },
   import_receipt: { schema: ImportReceipt, issuedAt: 'finished_at', signer: 'profile' },
   purge_certificate: { schema: PurgeCertificate, issuedAt: 'issued_at', signer: 'service' },
   export_manifest: { schema: ExportManifest, issuedAt: 'exported_at', signer: 'profile' },

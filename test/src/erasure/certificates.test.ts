@@ -1,5 +1,6 @@
 import { http } from 'msw'
 import { describe, expect, it } from 'vitest'
+import type { ErasureReceipt } from '../../../src/contract/documents/erasure-receipt.ts'
 import { makePurgeReceipt } from '../../../src/erasure/certificates.ts'
 import type { StoredReceipt } from '../../../src/erasure/receipts.ts'
 import type { Signer } from '../../../src/receipts/signer.ts'
@@ -114,6 +115,6 @@ it('when the certificates contain no record, creates no receipt of a purge (exit
   fakeInstance(cli, 2)
   const folders = freshFolders(cli)
   expect(await folders.run('erase', maria, '--ticket', 'T', '--yes')).toMatchObject({ code: 0 })
-  const stored = { receipt: await lastReceipt(folders), bytes: Buffer.of() } as unknown as StoredReceipt
+  const stored = { receipt: await lastReceipt(folders), bytes: Buffer.of() } as unknown as StoredReceipt<ErasureReceipt>
   await expect(makePurgeReceipt({} as Signer, stored, [])).rejects.toMatchObject({ code: 'invalid_data', exit: 5 })
 })

@@ -54,7 +54,7 @@ const planned: ErasureEntry[] = [
 it('subject resume removes a job that was killed before its plan was complete (exit 7)', async () => {
   const instance = fakeInstance(cli, 3)
   await leaveKilledJob(folders, uuid(77), planned)
-  expectExit(await folders.run('resume', 'last'), 7, 'killed before anything was deleted')
+  expectExit(await folders.run('resume', 'last'), 7, 'killed before anything was done')
   expect([folders.journals(), folders.receipts(), instance.deletions]).toEqual([[], [], []])
 })
 

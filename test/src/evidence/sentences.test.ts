@@ -60,6 +60,11 @@ const tests: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     'state the number of deleted records only if the instance showed them': ['page of a receipt, `verification`:'],
     'subject verify sentences': ['`subject verify --live`: ', '`subject verify --purged`:'],
   },
+  'test/src/erasure/withdrawal.test.ts': {
+    'withdrawal sentences': ['page of a withdrawal receipt', '`subject verify --live`, of a withdrawal'],
+    'a withdrawal receipt that contradicts itself': ['withdrawal receipt: ', 'withdrawal receipt, `'],
+    'states of each record what the service and its history show': ['withdrawal receipt, of a record'],
+  },
   'test/src/erasure/certificates.test.ts': {
     'rejects certificates of another erasure with the same ticket and count': ['`subject verify --live`, certificates'],
   },

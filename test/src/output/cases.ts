@@ -176,6 +176,10 @@ const verified = {
   detail: `the key is from ${keysFile}; its record was not in the log yet`,
 }
 const planned = { result: 'planned', deleted_at: null, request_id: null }
+const granting = [1, 2].map(n => ({
+  ...{ id: uuid(n), site_id: uuid(900), purposes: ['marketing'], accepted: true },
+  ...{ before: n, version: null, changed_at: null },
+}))
 
 export const cases: readonly Case[] = [
   many(
@@ -237,6 +241,20 @@ export const cases: readonly Case[] = [
     ['subject', 'erase', 'maria@example.com', '--dry-run'],
     subjectRecords.map(({ id, site_id }) => ({ id, site_id, ...planned })),
     ask(ofSubject),
+  ),
+  many(
+    1,
+    ['withdraw', 'maria@example.com', '--purpose', 'marketing', '--dry-run'],
+    granting.map(({ id, site_id, purposes, before }) => ({
+      ...{ id, site_id, result: 'planned', purposes, accepted: null, before },
+      ...{ version: null, changed_at: null, request_id: null },
+    })),
+    ask(
+      answers('post', '*/api/v1/subjects/withdraw', {
+        ...{ withdrawn: granting.length, remaining: granting.length, live: granting.length, not_answered: 0 },
+        ...{ complete: false, dry_run: true, records: granting },
+      }),
+    ),
   ),
   many(2, ['sites', 'list', ...who], two, signedIn(managing('get', sitesPath, () => ({ data: two })))),
   one(

@@ -4,7 +4,7 @@ create table subject_requests (
   account_id uuid not null references accounts,
   id uuid not null,
   ticket text not null,
-  kind text not null check (kind in ('access', 'erasure', 'rectification', 'objection')),
+  kind text not null check (kind in ('access', 'erasure', 'rectification', 'objection', 'withdrawal', 'restriction')),
   state text not null check (state in ('open', 'extended', 'closed')),
   received_on date not null,
   due_on date not null,
