@@ -140,7 +140,9 @@ async function warnOfUnfinished(ctx: Context, made: ReadonlySet<string>): Promis
     const missing = made.has(job) ? 'its receipt is not in the register' : 'has no receipt'
     const noun = withdrawal ? 'withdrawal' : 'erasure'
     const what =
-      source === null ? (people[0]?.ticket ?? noun) : `the ${noun} of ${source} (${formatPeople(people.length)})`
+      source === null
+        ? (people[0]?.ticket ?? `${withdrawal ? 'a' : 'an'} ${noun}`)
+        : `the ${noun} of ${source} (${formatPeople(people.length)})`
     await ctx.warn(
       `${what} is not finished${source === null ? ` and ${missing}` : ''}: ${subjectCommand(ctx, 'resume', job)}`,
     )
