@@ -22,12 +22,15 @@ function code(text: string): string {
   return `\`${text}\``
 }
 
+/** `onRequest` is about descriptions of the API. */
+const dropOnRequest = ({ jsonSchema }: { jsonSchema: Record<string, unknown> }) => void delete jsonSchema['onRequest']
+
 function schemaFiles(): Record<string, string> {
   return Object.fromEntries(
     Object.entries(documents).map(([type, { schema }]) => {
       const title = (type.slice(0, 1).toUpperCase() + type.slice(1)).replaceAll('_', ' ')
       const name = type.replaceAll('_', '-')
-      const { $schema, ...rest } = z.toJSONSchema(signed(schema), { io: 'input' })
+      const { $schema, ...rest } = z.toJSONSchema(signed(schema), { io: 'input', override: dropOnRequest })
       const file = { $schema, $id: `urn:consentctl:schema:${name}:1`, title, ...rest }
       return [`${name}.v1.schema.json`, `${JSON.stringify(file, null, 2)}\n`]
     }),

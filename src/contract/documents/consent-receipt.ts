@@ -41,15 +41,15 @@ const Purposes = z.array(
 
 const Circumstances = z
   .strictObject({
-    method: z.string().optional(),
-    channel: z.string().optional(),
-    form: z.string().optional(),
-    form_sha256: Sha256.optional(),
-    given_by: z.string().optional(),
-    relation: z.string().optional(),
-    confirmed_at: Instant.optional(),
-    reference: z.string().optional(),
-    note: z.string().optional(),
+    method: onRequest(z.string()),
+    channel: onRequest(z.string()),
+    form: onRequest(z.string()),
+    form_sha256: onRequest(Sha256),
+    given_by: onRequest(z.string()),
+    relation: onRequest(z.string()),
+    confirmed_at: onRequest(Instant),
+    reference: onRequest(z.string()),
+    note: onRequest(z.string()),
   } satisfies Record<CircumstanceName, z.ZodType>)
   .refine(told => Object.keys(told).length > 0, 'must have at least one field')
 
@@ -70,8 +70,10 @@ const ConsentEvent = z.strictObject({
     'When the person answered, as reported by the importer; null if the service recorded the answer at event_time.',
   ),
   gpc: z.boolean().describe('True if the answer came with the header `Sec-GPC: 1`; no consent and no refusal.'),
-  circumstances: Circumstances.optional().describe(
-    'How the answer was given, as reported by the sender; the service has not seen it. Absent if it was not told.',
+  circumstances: onRequest(
+    Circumstances.describe(
+      'How the answer was given, as reported by the sender; the service has not seen it. Absent if it was not told.',
+    ),
   ),
 })
 

@@ -46,7 +46,7 @@ describe('create --file in CSV', () => {
     const mapped = await feed('How,Who\nphone,a\n', '--map', 'circumstances.method=How,subject_id=Who')
     expect(mapped.bodies.at(-1)).toEqual({ site_id: site, subject_id: 'a', circumstances: { method: 'phone' } })
     const refused = await feed('circumstances.method\nfax\n')
-    expect([refused.code, refused.stderr]).toEqual([8, expect.stringContaining('circumstances.method')])
+    expect([refused.code, refused.stderr]).toEqual([5, expect.stringContaining('circumstances.method')])
   })
 
   it.each([
