@@ -87,8 +87,8 @@ describe('a command', () => {
     expect(arrows.filter(({ from, to }) => verbs.has(to) && from !== relative(root, tree))).toEqual([])
   })
 
-  it('imports from another noun only document verification and the list of resumable imports', () => {
-    const shared = /^src\/commands\/(verify\/(keys|log|pack-files)|consents\/bulk\/job)\.ts$/
+  it('imports from another noun only document verification, resumable imports and the purge by a receipt', () => {
+    const shared = /^src\/commands\/(verify\/(keys|log|pack-files)|consents\/bulk\/job|subject\/purging)\.ts$/
     const foreign = arrows.filter(
       ({ from, to }) => from.startsWith(commands) && to.startsWith(commands) && nounOf(from) !== nounOf(to),
     )

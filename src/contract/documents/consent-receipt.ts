@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import type { CircumstanceName } from '../circumstance-words.ts'
+import { onRequest } from '../values.ts'
 import { Instant, KeyId, Sha256, signed } from './fields.ts'
 
 /** DPV has no term for consent to only some of the purposes. */

@@ -134,9 +134,10 @@ describe.skipIf(!browserPath)('the dashboard › sites', () => {
     await page.getByLabel('Allowed origins').fill('https://shop.example\nshop\nshop.example')
     await page.getByRole('button', { name: 'Save' }).click()
     const rejection = 'must be an origin, such as https://www.example.com'
-    await page.getByText(`Allowed origins: ${rejection}; Retention in days: must be an integer`).waitFor()
+    const period = 'must be an ISO 8601 duration of at most 100 years, such as P1Y or P90D'
+    await page.getByText(`Allowed origins: ${rejection}; Retention period: ${period}`).waitFor()
     expect(await rejectionAt(page, 'Allowed origins')).toBe(rejection)
-    expect(await rejectionAt(page, 'Retention in days')).toBe('must be an integer')
+    expect(await rejectionAt(page, 'Retention period')).toBe(period)
     expect(await page.getByLabel('Retention').inputValue()).toBe('30 days')
   })
 

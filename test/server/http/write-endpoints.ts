@@ -43,6 +43,7 @@ export const writeEndpoints: readonly WriteEndpoint[] = [
       ip_address: [],
       user_agent: ['text', 'long text'],
       notice_locale: [],
+      circumstances: [],
     },
     free: 'preferences',
     open: async owner => ({
@@ -65,6 +66,7 @@ export const writeEndpoints: readonly WriteEndpoint[] = [
       ip_address: [],
       user_agent: ['text', 'long text'],
       notice_locale: [],
+      circumstances: [],
     },
     free: 'preferences',
     open: async owner => ({
@@ -77,7 +79,7 @@ export const writeEndpoints: readonly WriteEndpoint[] = [
   {
     name: 'update',
     endpoint: consents.update,
-    fields: { accepted: ['boolean'], preferences: ['object'] },
+    fields: { accepted: ['boolean'], preferences: ['object'], circumstances: [] },
     free: 'preferences',
     open: async owner => {
       const { id } = await owner.create({ accepted: true, preferences: { untouched: true } })
