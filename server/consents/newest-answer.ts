@@ -14,8 +14,9 @@ export interface Answers {
 const largestId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 
 /**
- * Selects the live record with a subject's newest answer on a site: the record that was last created or updated,
- * unless an imported answer was given after that. An imported record counts as witnessed if an update here changed
+ * Selects the live record with a subject's newest answer on a site: the record in which the answer for the purpose
+ * was made or changed last, unless an imported answer was given after that. An update that leaves the answer as it
+ * was, such as the withdrawal of another purpose, makes no newer answer. An imported record counts as witnessed if an update here changed
  * `accepted`, or the answer for the purpose, since its last import. Of a subject with more than 1,000 records on the
  * site, the newest 1,000 are compared. The fragments must not use the aliases `c`, `h` and `i`. Site and id are
  * compared as a row: otherwise a generic plan prefers the index without the site. The limit is a literal: for a
@@ -35,9 +36,13 @@ export function newestAnswer(
       where i.account_id = ${accountId} and i.consent_id = c.id and i.action = 'imported' order by i.version desc limit 1
     ) i, ${entries} and h.action = 'updated' ${untilThen}
       and (h.accepted, h.preferences ${answer}) is distinct from (i.accepted, i.preferences ${answer})))`
+  const given = sql`h.accepted, h.preferences ${answer}`
+  const before = sql`lag(h.accepted) over w, lag(h.preferences ${answer}) over w`
   const answeredHere = sql`(
-    select h.created_at from ${entries} and h.action in ('created', 'updated') ${untilThen}
-    order by h.version desc limit 1)`
+    select h.created_at from (
+      select h.created_at, h.version, (${given}) is distinct from (${before}) as is_new
+      from ${entries} and h.action in ('created', 'updated') ${untilThen} window w as (order by h.version)
+    ) h where h.is_new order by h.version desc limit 1)`
   const isLive = at ? sql`(c.deleted_at is null or c.deleted_at > ${at.instant})` : sql`c.deleted_at is null`
   const state = at
     ? sql`join lateral (select h.* from ${entries} ${untilThen} order by h.version desc limit 1) h

@@ -52,16 +52,22 @@ const nothing = { id: null, notice: null, ends: null, renewal: null, given: null
 function isWitnessed(states: readonly State[], purpose: string): boolean {
   const statements = states.filter(({ isStatement }) => isStatement)
   const imported = statements.findLast(({ isImported }) => isImported)
-  const answer = ({ accepted, preferences }: State) => JSON.stringify([accepted, { is: preferences[purpose] }])
-  return statements.some(one => !(one.isImported || (imported && answer(one) === answer(imported))))
+  return statements.some(
+    one => !(one.isImported || (imported && answerOf(one, purpose) === answerOf(imported, purpose))),
+  )
 }
+
+const answerOf = (state: State | undefined, purpose: string) =>
+  JSON.stringify([state?.accepted, { is: state?.preferences[purpose] }])
 
 /** The newest answers of the sites, newest last. */
 function newestAnswers(records: readonly RecordOf[], until: (record: RecordOf) => readonly State[], purpose: string) {
   const placed = records.map((record, index) => {
     const witnessed = isWitnessed(until(record), purpose)
     const counted = until(record).filter(({ isStatement, isImported }) => isStatement && isImported !== witnessed)
-    return { record, index, witnessed, place: counted.at(-1)?.at ?? 0 }
+    const isOther = (state: State) => answerOf(state, purpose) !== answerOf(counted.at(-1), purpose)
+    const place = witnessed ? counted[counted.findLastIndex(isOther) + 1] : counted.at(-1)
+    return { record, index, witnessed, place: place?.at ?? 0 }
   })
   type Placed = (typeof placed)[number]
   const byTime = (one: Placed, other: Placed) => one.place - other.place || one.index - other.index

@@ -126,10 +126,23 @@ describe('GET /api/v1/subjects/check › 200', () => {
     const withdrawnAt = new Date().toISOString()
     await delay(5)
     await owner.update(newer.id, { preferences: { marketing: true, analytics: true } })
+    expect(await decides(), 'an unchanged answer is no newer one').toEqual([false, older.id])
+    await owner.update(newer.id, { preferences: { marketing: false } })
+    await owner.update(newer.id, { preferences: { marketing: true } })
     expect(await decides()).toEqual([true, newer.id])
     expect(await decides({ at: withdrawnAt })).toEqual([false, older.id])
     await owner.remove(newer.id)
     expect(await decides(), 'a deleted record does not count').toEqual([false, older.id])
+  })
+
+  it('does not allow a purpose again when another purpose of an older record is withdrawn', async () => {
+    const subject_id = newSubject()
+    const older = await create(subject_id, { preferences: { marketing: true, ads: true } })
+    const newer = await create(subject_id, { preferences: { marketing: false, ads: false } })
+    await owner.update(older.id, { preferences: { marketing: false, ads: true } })
+    const { allowed, record } = (await check({ subject_id, purpose: 'ads' })).body
+    expect([allowed, record.id]).toEqual([false, newer.id])
+    expect((await check({ subject_id })).body.record.id).toBe(older.id)
   })
 
   it('uses the newest record of a site, and without a site the newest of these that has the purpose', async () => {

@@ -250,6 +250,7 @@ export const cases: readonly Case[] = [
       ...{ version: null, changed_at: null, request_id: null },
     })),
     ask(
+      ofSubject,
       answers('post', '*/api/v1/subjects/withdraw', {
         ...{ withdrawn: granting.length, remaining: granting.length, live: granting.length, not_answered: 0 },
         ...{ complete: false, dry_run: true, records: granting },
