@@ -264,7 +264,7 @@ describe.skipIf(process.platform !== 'linux')('secrets and personal data', () =>
   it('never appear in a field of the log, which has only these fields', () => {
     const known =
       'level time msg url metrics request_id method route status ms account_id caller error cause code stack retries ' +
-      'entries checkpoints deleted purged key_id'
+      'entries checkpoints deleted purged key_id api_key_id'
     const fields = new Set(lines().flatMap(line => Object.keys(line)))
     expect([...fields].filter(field => !known.split(' ').includes(field))).toEqual([])
   })
