@@ -112,6 +112,14 @@ function draft(consentId: string) {
     notice_locale: canaries.add('notice_locale', `de-${Math.random().toString(16).slice(2, 10).padEnd(8, '0')}`),
     accepted: true,
     preferences: { [canaries.make('preference')]: canaries.make('preference value') },
+    circumstances: {
+      channel: canaries.make('channel'),
+      form: canaries.make('form'),
+      given_by: 'agent',
+      relation: canaries.make('relation'),
+      reference: canaries.make('reference'),
+      note: canaries.make('note'),
+    },
   }
 }
 

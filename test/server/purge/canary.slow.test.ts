@@ -33,6 +33,9 @@ interface Canaries {
   readonly origin: string
   readonly evidence: string
   readonly told: string
+  readonly relation: string
+  readonly reference: string
+  readonly note: string
 }
 
 function newCanaries(): Canaries {
@@ -52,6 +55,9 @@ function newCanaries(): Canaries {
     origin: canary(),
     evidence: canary(),
     told: canary(),
+    relation: canary(),
+    reference: canary(),
+    note: canary(),
   }
 }
 
@@ -69,10 +75,11 @@ async function eraseOne(node: TestNode, { key, siteId }: Importer, canaries: Can
     ip_address: `${network}:1`,
     notice_locale: locale,
     preferences: { [name]: value },
+    circumstances: { given_by: 'guardian', relation: canaries.relation, note: canaries.note },
   }
   const headers = { 'idempotency-key': canaries.key }
   const { id } = (await node.call('POST', '/api/v1/consents', { key, body, headers })).body
-  const change = { body: { preferences: { [later]: [later] } }, key }
+  const change = { body: { preferences: { [later]: [later] }, circumstances: { reference: canaries.reference } }, key }
   expect((await node.call('PUT', `/api/v1/consents/${id}`, change)).status).toBe(200)
   expect((await node.call('DELETE', `/api/v1/consents/${id}`, { key })).status).toBe(200)
 }
