@@ -26,7 +26,7 @@ export async function exportAll(
     const rows: Record<string, number> = {}
     for (const table of tableNames) {
       let count = 0
-      for await (const page of readRows(tx, table, withoutSecrets ? columns[table] : null)) {
+      for await (const page of readRows(tx, table, withoutSecrets)) {
         await put(page.map(row => rowLine(table, row)).join(''))
         count += page.length
         done.rows += page.length

@@ -35,12 +35,12 @@ export const tables = {
 
 export type TableName = keyof typeof tables
 
-/** What an export without secrets has in place of a column; null omits all rows of a table. */
-export const redactions: Partial<Record<TableName, ((sql: ISql) => Record<string, Fragment>) | null>> = {
+/** What an export without secrets has in place of columns, as JSON; null omits all rows of a table. */
+export const redactions: Partial<Record<TableName, ((sql: ISql) => Fragment) | null>> = {
   secrets: null,
   site_tokens: null,
-  users: sql => ({ password_hash: sql`''` }), // matches no password
-  api_keys: sql => ({ key_hash: sql`uuid_send(id)`, hint: sql`null` }), // shorter than any hash of a key
+  users: sql => sql`jsonb_build_object('password_hash', '')`, // matches no password
+  api_keys: sql => sql`jsonb_build_object('key_hash', uuid_send(id), 'hint', null)`, // shorter than any hash of a key
 }
 
 export const tableNames = Object.keys(tables) as TableName[]

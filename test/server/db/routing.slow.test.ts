@@ -33,7 +33,7 @@ describe.skipIf(!onCitus())('Citus', () => {
       from citus_tables`
     const [shared, spread] = ['reference', 'distributed'].map(kind => tables.filter(table => table.kind === kind))
     const names = shared?.map(({ name }) => name).sort()
-    expect(names).toEqual(['key_statements', 'logins', 'migrations', 'secrets'])
+    expect(names).toEqual(['key_statements', 'logins', 'migrations', 'secrets', 'verifications'])
     expect(new Set(spread?.map(({ column, group }) => `${column} ${group}`)).size).toBe(1)
     const all = await service.sql`select from pg_tables where schemaname = 'public'`
     expect(tables).toHaveLength(all.length)
