@@ -142,5 +142,5 @@ it('lets a reader sign in and list the sites of the account, but not create one'
   expect(await asReader('sites', 'list', '-q')).toMatchObject({ code: 0, stdout: `${own.siteId}\n` })
   const refused = await asReader('sites', 'create', '--name', 'mine')
   expect(refused).toMatchObject({ code: 4, stdout: '' })
-  expect(refused.stderr).toContain('a reader cannot change anything')
+  expect(refused.stderr).toContain('This requires a user with the role owner, not reader.')
 })

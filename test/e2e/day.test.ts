@@ -85,7 +85,7 @@ describe('a day with the service', () => {
     expect(JSON.parse(await run(0, ['requests', 'show', 'DSR-7', '--json']))).toMatchObject({
       state: 'closed',
       subject_ids: null,
-      receipts: [{ type: 'erasure_receipt' }],
+      receipts: [{ type: 'erasure_receipt' }, { type: 'erasure_receipt' }],
     })
     expect(await run(0, ['requests', 'report', '--from', today, '--to', today])).toContain('erasure')
     await run(0, ['doctor'])

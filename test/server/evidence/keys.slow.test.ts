@@ -40,7 +40,7 @@ beforeAll(async () => {
   await coverAll({ sql, signer })
   kept = await sql`select position, document from key_statements order by position`
 })
-const shared = new Set(['secrets', 'key_statements'])
+const shared = new Set(['secrets', 'key_statements', 'verifications'])
 beforeEach(async () => {
   await restoreStatements()
   for (const table of tableNames.toReversed().filter(name => !shared.has(name)))
