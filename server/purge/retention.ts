@@ -1,5 +1,5 @@
 import type { Sql } from 'postgres'
-import { parseValidity } from '../../src/contract/index.ts'
+import { parseValidity } from '../../src/contract/validity.ts'
 import { system } from '../../src/evidence/chain.ts'
 import type { StateRow } from '../consents/rows.ts'
 import { deleteBatch } from '../consents/service.ts'

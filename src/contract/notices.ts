@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { accountRead, endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
 import { LanguageTag } from './languages.ts'
 import { everyRole, publishers } from './roles.ts'
+import { parseValidity } from './validity.ts'
 import { Count, Id, Instant, Timestamp, text } from './values.ts'
 
 export const noticeMediaTypes = ['text/plain', 'text/markdown', 'text/html', 'application/pdf'] as const
@@ -10,23 +11,6 @@ export type NoticeMediaType = (typeof noticeMediaTypes)[number]
 export const maxNoticeTextBytes = 1024 * 1024
 
 export const maxNoticeTexts = 100
-
-const duration = /^P(?:(\d{1,4})W|(?=\d)(?:(\d{1,3})Y)?(?:(\d{1,4})M)?(?:(\d{1,5})D)?)$/
-
-/** Calendar months are added before days. */
-export interface Validity {
-  readonly months: number
-  readonly days: number
-}
-
-/** ISO 8601 duration of years, months and days, or of weeks. Null for others, zero, and over 100 years. */
-export function parseValidity(value: string): Validity | null {
-  const [match, weeks = 0, years = 0, ownMonths = 0, ownDays = 0] = duration.exec(value) ?? []
-  const months = Number(years) * 12 + Number(ownMonths)
-  const days = Number(weeks) * 7 + Number(ownDays)
-  const total = months * 30.4375 + days
-  return match !== undefined && total > 0 && total <= 36_525 ? { months, days } : null
-}
 
 export const Duration = z
   .string('must be text')

@@ -1,7 +1,8 @@
 import * as z from 'zod'
 import { accountRead, ById, endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
-import { Duration, parseValidity } from './notices.ts'
+import { Duration } from './notices.ts'
 import { everyRole, owners } from './roles.ts'
+import { parseValidity } from './validity.ts'
 import { Count, Id, optional, PolicyVersion, QueryBoolean, Timestamp, text } from './values.ts'
 
 const path = '/api/v1/sites'

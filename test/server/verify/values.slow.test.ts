@@ -129,8 +129,10 @@ function findProblem(accounts: ReadonlySet<string | null> | null, isEvidence: bo
 async function foundWith(table: string, { name, type }: Column, value: string | null) {
   const { sql } = service
   const own = table === 'key_statements' ? 'true' : `account_id = '${account}'`
+  const toValue = (text: string) => (type === 'jsonb' ? `coalesce(${text}, 'null')` : text) // JSON's null says the same
   const { count } = await sql.unsafe(
-    `update ${table} set ${name} = $1::text::${type} where ${own} and ${name} is distinct from $1::text::${type}`,
+    `update ${table} set ${name} = $1::text::${type}
+     where ${own} and ${toValue(name)} is distinct from ${toValue(`$1::text::${type}`)}`,
     [value],
   )
   if (count === 0) return null

@@ -1,5 +1,6 @@
 import { describeRetention } from '../../../../src/contract/retention.ts'
 import type { Retention, Site } from '../../../../src/contract/sites.ts'
+import { parseValidity } from '../../../../src/contract/validity.ts'
 import { options } from './command.tsx'
 import { Check, Field, fieldsOf, Select } from './form.tsx'
 
@@ -125,7 +126,7 @@ export function neededNotice(change: SettingsChange, present: Site): number | un
 export function risksOf(change: SettingsChange, base: Site, present: Site, isNoticeMissing: boolean): string[] {
   const { retention, allowed_origins } = change
   const risks: string[] = []
-  if (retention)
+  if (retention && parseValidity(retention.period))
     risks.push(
       `Records will be deleted ${describeRetention(retention)}, the first of them within the hour. Until now: ${never(present.retention)}.`,
     )
