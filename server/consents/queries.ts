@@ -1,5 +1,6 @@
 import type { Fragment, JSONValue, Sql } from 'postgres'
 import type { Actor, State } from '../../src/evidence/chain.ts'
+import type { Reported } from '../../src/evidence/circumstances.ts'
 import { empty, instant, staticFragment, toArrayLiteral } from '../db/fragments.ts'
 import { andReached, type Reach } from '../db/reach.ts'
 import { andFilters } from './filters.ts'
@@ -154,6 +155,19 @@ export async function findConsent(sql: Sql, reach: Reach, id: string): Promise<L
     select ${liveState(sql)} from consents
     where account_id = ${reach.accountId} and id = ${id} ${andReached(sql, reach)} ${andLive(sql)}`
   return row
+}
+
+/** Of the entry with this version. */
+export async function findCircumstances(
+  sql: Sql,
+  { accountId }: Reach,
+  id: string,
+  version: number,
+): Promise<Reported | null> {
+  const [row] = await sql<{ circumstances: Reported | null }[]>`
+    select circumstances from consent_history
+    where account_id = ${accountId} and consent_id = ${id} and version = ${version}`
+  return row?.circumstances ?? null
 }
 
 export interface DeletedState extends StateRow, ConsentJson {

@@ -32,14 +32,21 @@ export async function getConsent(
   return row.json
 }
 
-/** Writes no audit entry if nothing changes. */
+/**
+ * Writes no audit entry if nothing changes. The same answer with other circumstances is a change, such as a confirmation
+ * of it; with those of its last entry it is a repeated request.
+ */
 export function updateConsent(deps: ConsentDeps, caller: Caller, id: string, change: ConsentChange): Promise<string> {
   return applyEvent(deps.sql, caller, findLive(deps, caller, id), async row => {
     const accepted = change.accepted ?? row.accepted
     const preferences = change.preferences ?? row.preferences
-    if (accepted === row.accepted && sameJson(preferences, row.preferences)) return null
+    const { circumstances } = change
+    const isSame = accepted === row.accepted && sameJson(preferences, row.preferences)
+    if (isSame && !circumstances) return null
+    if (isSame && sameJson(circumstances, await queries.findCircumstances(deps.sql, caller, id, row.version)))
+      return null
     const validFor = await findValidity(deps, caller.accountId, row)
-    const facts = change.circumstances && { circumstances: change.circumstances }
+    const facts = circumstances && { circumstances }
     return { action: 'updated', state: { accepted, preferences, policy_version: row.policy_version }, facts, validFor }
   })
 }

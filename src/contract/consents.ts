@@ -255,7 +255,7 @@ export const consentsDocs: ResourceDocs<typeof consents> = {
     get: { success: 'The record. A deleted one is a 404 unless `include_deleted` is true.' },
     update: {
       description:
-        'Preferences are replaced as a whole. A change to what is stored already is not an event: nothing is written, whatever its circumstances are.',
+        'Preferences are replaced as a whole. A change to what is stored already is not an event: nothing is written. With `circumstances` it is one, such as a later confirmation, unless they are those of the last event.',
       success: 'The record.',
     },
     remove: {

@@ -44,11 +44,14 @@ describe('circumstances › 200', () => {
     expect(await findings(importer.accountId)).toEqual([])
   })
 
-  it('alone write no event: the record and its history are unchanged', async () => {
+  it('of the same answer are an event, which a repeated request does not write again', async () => {
     const { id } = await importer.create({ accepted: true })
-    const { status, body } = await importer.update(id, { accepted: true, circumstances: sent })
-    expect([status, body]).toEqual([200, (await importer.get(id)).body])
-    expect(await toldOf(id)).toEqual([undefined])
+    for (const change of [{ circumstances: sent }, { accepted: true, circumstances: sent }, { accepted: true }]) {
+      const { status, body } = await importer.update(id, change)
+      expect([status, body]).toEqual([200, (await importer.get(id)).body])
+    }
+    expect(await toldOf(id)).toEqual([undefined, stored])
+    expect(await findings(importer.accountId)).toEqual([])
   })
 
   it('are stored of each row of a batch and of each answer of an import', async () => {

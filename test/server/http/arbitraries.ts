@@ -14,11 +14,14 @@ const number = fc.oneof(
   fc.double({ min: -1, max: 1, noNaN: true }).map(value => value + 0), // JSON.stringify has no -0
 )
 
+const anyDate = fc.date({ min: new Date(0), max: new Date('9999-12-31'), noInvalidDate: true })
+const pastDate = fc.date({ min: new Date('1990-01-01'), max: new Date('2026-01-01'), noInvalidDate: true })
+
 /** Texts of every form that a field may ask for; the field's own schema chooses among them. */
 const anyText = fc.oneof(
   text,
   fc.uuid(),
-  fc.date({ min: new Date(0), max: new Date('9999-12-31'), noInvalidDate: true }).map(date => date.toISOString()),
+  anyDate.map(date => date.toISOString()),
   fc.oneof(fc.ipV4(), fc.ipV6()),
   fc.emailAddress(),
   fc.webUrl().map(url => new URL(url).origin),
@@ -60,8 +63,16 @@ function fromJsonSchema(schema: JsonSchema): fc.Arbitrary<unknown> {
   if (schema.enum) return fc.constantFrom(...schema.enum)
   if (schema.type === 'boolean') return fc.boolean()
   if (schema.type === 'integer' || schema.type === 'number') return anyInteger(schema)
+  if (schema.format === 'date-time') return fc.oneof(anyDate, pastDate).map(date => date.toISOString())
   if (schema.type === 'string') return schema.pattern ? fc.stringMatching(new RegExp(schema.pattern)) : anyText
   if (schema.type === 'array') return fc.array(fromJsonSchema(schema.items as JsonSchema), { maxLength: 4 })
+  if (schema.type === 'object' && schema.properties) {
+    const fields = Object.entries(schema.properties).map(([name, field]) => [name, fromJsonSchema(field as JsonSchema)])
+    return fc.record(Object.fromEntries(fields), {
+      requiredKeys: [...(schema.required ?? [])] as never[],
+      noNullPrototype: true,
+    })
+  }
   if (schema.type === 'object') {
     return fc.object({ key: text, values: [text, number, fc.boolean(), fc.constant(null)], maxDepth: 3 })
   }

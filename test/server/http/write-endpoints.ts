@@ -114,8 +114,12 @@ function ofRow(answer: ServiceResponse): ServiceResponse {
   return { ...answer, status: outcome.status, body, text: JSON.stringify(body) }
 }
 
-/** Expects a record to have each sent field unchanged in the response, a read, a list and its history. */
-async function expectRecord(owner: Owner, record: Consent, sent: Readonly<Record<string, unknown>>) {
+/** Expects each sent field unchanged in the response, a read, a list and the history, which alone has circumstances. */
+async function expectRecord(
+  owner: Owner,
+  record: Consent,
+  { circumstances, ...sent }: Readonly<Record<string, unknown>>,
+) {
   expectKept(record, sent)
   expectKept((await owner.get(record.id)).body, record)
   const { created_at: at } = record
@@ -126,5 +130,10 @@ async function expectRecord(owner: Owner, record: Consent, sent: Readonly<Record
   )
   const { accepted, preferences, policy_version } = record
   const history = (await owner.history(record.id)).body.data
-  expectKept(history.at(-1), { accepted, preferences, policy_version })
+  expectKept(history.at(-1), {
+    accepted,
+    preferences,
+    policy_version,
+    ...(circumstances !== undefined && { circumstances }),
+  })
 }

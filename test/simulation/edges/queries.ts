@@ -62,6 +62,7 @@ function unused(): never {
 
 export const countConsents = unused
 export const countExpiring = unused
+export const findCircumstances = unused
 export const findEvents = unused
 export const findNewestAnswer = unused
 export const findExpiring = unused
