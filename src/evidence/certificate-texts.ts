@@ -1,11 +1,18 @@
+import de from './certificate-texts/de.json' with { type: 'json' }
 import en from './certificate-texts/en.json' with { type: 'json' }
+import es from './certificate-texts/es.json' with { type: 'json' }
+import fr from './certificate-texts/fr.json' with { type: 'json' }
+import it from './certificate-texts/it.json' with { type: 'json' }
+import nl from './certificate-texts/nl.json' with { type: 'json' }
+import pl from './certificate-texts/pl.json' with { type: 'json' }
+import pt from './certificate-texts/pt.json' with { type: 'json' }
 
 type Texts = typeof en
 
 /** A text with values in braces. `certificate.md` says when each is used. */
 export type TextKey = Exclude<keyof Texts, 'months'>
 
-const all = { en } as const satisfies Readonly<Record<string, Texts>>
+const all = { en, de, es, fr, it, nl, pl, pt } as const satisfies Readonly<Record<string, Texts>>
 
 export type Language = keyof typeof all
 

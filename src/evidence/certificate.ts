@@ -45,7 +45,8 @@ interface Sealing {
 const maxPurposes = 10
 const [firstEvents, lastEvents] = [2, 5]
 const maxFiles = 2
-const maxValue = 120
+/** In characters (code points), in sentences and in tables. */
+const [maxValue, maxCell] = [200, 60]
 
 /** What the documents of a pack say about one record, in the language of its notice. `certificate.md` has every sentence. */
 export function certificateOf(pack: Pack, sealing: Sealing): Certificate {
@@ -93,21 +94,22 @@ class Writer {
   }
 
   write(): Certificate {
-    return {
-      language: this.#language,
-      title: textsIn[this.#language].title,
-      sections: [
-        { heading: null, blocks: [{ kind: 'verdict', items: this.#verdict() }] },
-        { heading: this.#say('who'), blocks: [{ kind: 'sentences', items: this.#who() }] },
-        { heading: this.#say('what'), blocks: this.#what() },
-        { heading: this.#say('how'), blocks: this.#how() },
-        { heading: this.#say('proves'), blocks: [{ kind: 'bullets', items: this.#proves() }] },
-        { heading: this.#say('proves_not'), blocks: [{ kind: 'bullets', items: this.#lacks() }] },
-        { heading: this.#say('check'), blocks: [{ kind: 'steps', items: this.#checks() }] },
-        { heading: this.#say('words'), blocks: [{ kind: 'small', items: this.#glossary() }] },
-        { heading: this.#say('identifiers'), blocks: [{ kind: 'identifiers', head: [], rows: this.#identifiers() }] },
-      ],
-    }
+    const sections = this.#sections().map(({ heading, blocks }) => ({ heading, blocks: blocks.map(fit) }))
+    return { language: this.#language, title: textsIn[this.#language].title, sections }
+  }
+
+  #sections(): Section[] {
+    return [
+      { heading: null, blocks: [{ kind: 'verdict', items: this.#verdict() }] },
+      { heading: this.#say('who'), blocks: [{ kind: 'sentences', items: this.#who() }] },
+      { heading: this.#say('what'), blocks: this.#what() },
+      { heading: this.#say('how'), blocks: this.#how() },
+      { heading: this.#say('proves'), blocks: [{ kind: 'bullets', items: this.#proves() }] },
+      { heading: this.#say('proves_not'), blocks: [{ kind: 'bullets', items: this.#lacks() }] },
+      { heading: this.#say('check'), blocks: [{ kind: 'steps', items: this.#checks() }] },
+      { heading: this.#say('words'), blocks: [{ kind: 'small', items: this.#glossary() }] },
+      { heading: this.#say('identifiers'), blocks: [{ kind: 'identifiers', head: [], rows: this.#identifiers() }] },
+    ]
   }
 
   #say(key: TextKey, values: Values = {}): Words {
@@ -115,7 +117,7 @@ class Writer {
     return parts.flatMap((part, index): Words => {
       if (index % 2 === 0) return part === '' ? [] : [part]
       const value = values[part] ?? ''
-      return typeof value === 'object' ? value : [typeof value === 'number' ? String(value) : { value: cut(value) }]
+      return typeof value === 'object' ? value : [typeof value === 'number' ? String(value) : { value }]
     })
   }
 
@@ -217,7 +219,7 @@ class Writer {
         title === undefined
           ? notice
             ? this.#say('purpose_unnamed', { key })
-            : [{ value: cut(key) }]
+            : [{ value: key }]
           : this.#say('purpose_titled', { title, key })
       const entry = since === null ? undefined : history[since]
       return [name, this.#say(`state_${state}`), entry ? this.#when(entry) : []]
@@ -239,16 +241,11 @@ class Writer {
     const excerpt = excerptOf(requireFile(this.#pack.files, file), text.media_type)
     const language = nameLanguage(text.language)
     if (!excerpt) return [{ kind: 'sentences', items: [this.#say('text_file', { language, file })] }]
+    const after: Block[] = excerpt.isStripped ? [{ kind: 'sentences', items: [this.#say('without_markup')] }] : []
     return [
-      {
-        kind: 'sentences',
-        items: [
-          this.#introduce(excerpt, { language, file }).concat(
-            excerpt.isStripped ? [' ', ...this.#say('without_markup')] : [],
-          ),
-        ],
-      },
+      { kind: 'sentences', items: [this.#introduce(excerpt, { language, file })] },
       { kind: 'quote', language: text.language, text: excerpt.text },
+      ...after,
     ]
   }
 
@@ -373,7 +370,7 @@ class Writer {
     const files = [...new Set(history.flatMap(({ file_sha256 }) => file_sha256 ?? []))].slice(0, maxFiles)
     const text = this.#text
     const row = (key: TextKey, value: string | null, values: Values = {}): Words[][] =>
-      value === null ? [] : [[this.#say(key, values), [{ value: cut(value) }]]]
+      value === null ? [] : [[this.#say(key, values), [{ value }]]]
     return [
       ...row('id_record', record.id),
       ...row('id_label', record.consent_id),
@@ -404,8 +401,19 @@ const statusTexts: Readonly<Record<Status, TextKey>> = {
   'dpv:ConsentExpired': 'state_expired',
 }
 
-/** In code points; a cut one ends with `…`. */
-function cut(value: string): string {
-  const points = [...value.slice(0, 2 * maxValue + 2)]
-  return points.length > maxValue ? `${points.slice(0, maxValue).join('')}…` : value
+/** Cuts the values in it. */
+function fit(block: Block): Block {
+  if ('items' in block) return { ...block, items: block.items.map(item => cut(item, maxValue)) }
+  if (!('rows' in block)) return block
+  const max = block.kind === 'table' ? maxCell : maxValue
+  return { ...block, rows: block.rows.map(cells => cells.map(cell => cut(cell, max))) }
+}
+
+/** A value that is cut ends with `…`. */
+function cut(words: Words, max: number): Words {
+  return words.map(word => {
+    if (typeof word === 'string') return word
+    const points = [...word.value.slice(0, 2 * max + 2)]
+    return points.length > max ? { value: `${points.slice(0, max).join('')}…` } : word
+  })
 }

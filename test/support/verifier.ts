@@ -1,7 +1,7 @@
 import { type SpawnSyncOptions, spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 
-const script = fileURLToPath(new URL('../fixtures/verifier/verify.py', import.meta.url))
+const scriptOf = (name: string) => fileURLToPath(new URL(`../fixtures/verifier/${name}`, import.meta.url))
 
 /** The interpreter itself: `python3` may be a script that looks for it, which takes longer than a verification. */
 export const python =
@@ -13,11 +13,13 @@ export const hasVerifier = missing.length === 0 || Boolean(process.env['CI'])
 if (!hasVerifier)
   process.stderr.write(`\n*** SKIPPED: the verifier in Python: ${missing.join(' and ')} not found. ***\n\n`)
 
-/** Runs the verifier in Python, which was written from the pages in src/evidence. */
-export function runVerifier(args: readonly string[], { cwd, input }: Pick<SpawnSyncOptions, 'cwd' | 'input'> = {}) {
-  const { status, stdout, stderr } = spawnSync(python, [script, ...args], {
+type Options = Pick<SpawnSyncOptions, 'cwd' | 'input'> & { readonly script?: string }
+
+/** Runs the verifier in Python, or another `script` beside it, which was written from the pages in src/evidence. */
+export function runVerifier(args: readonly string[], { cwd, input, script = 'verify.py' }: Options = {}) {
+  const { status, stdout, stderr } = spawnSync(python, [scriptOf(script), ...args], {
     ...{ cwd, input: input ?? '', encoding: 'utf8', maxBuffer: 2 ** 28 },
-    env: { ...process.env, PYTHONUTF8: '1' },
+    env: { ...process.env, PYTHONUTF8: '1', PYTHONDONTWRITEBYTECODE: '1' },
   })
   return { status, lines: stdout.trimEnd().split('\n'), stderr }
 }
