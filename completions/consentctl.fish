@@ -242,6 +242,7 @@ set -g __consentctl_table \
     'requests report|--to|none|last day of receipt (today)' \
     'requests report|--format|none|md: Markdown; csv: a line for each request (a page on a terminal)' \
     'evidence|--subject|none|all records of a data subject, each in a folder named by its id' \
+    'evidence|--pdf-ready||only the certificate, one HTML page: print it to PDF in a browser' \
     'verify|--keys|files|verify with the keys in this JWK set, as a service publishes it' \
     'verify|--public-key|files|verify with this public key in PEM' \
     'verify|--live||verify with the instance’s current keys and log, and ask what changed since' \

@@ -6,17 +6,18 @@ import type { Context } from '../../context.ts'
 import { evidence as endpoint } from '../../contract/receipt.ts'
 import { recordsOf, showsDeleted } from '../../erasure/records.ts'
 import { CliError, exit, usageError } from '../../errors/errors.ts'
-import { type PackFiles, readPack } from '../../evidence/pack.ts'
+import { type PackFiles, readPack, requireFile } from '../../evidence/pack.ts'
 import { verifyPack } from '../../evidence/pack-checks.ts'
 import { identify } from '../../receipts/signer.ts'
 import { instanceKeys } from '../verify/keys.ts'
 import { readPackArchive } from '../verify/pack-files.ts'
-import { openTarget } from './target.ts'
+import { openFile, openTarget } from './target.ts'
 
 const Options = z
   .strictObject({
     operands: z.array(nonEmpty.refine(isId, 'is not a valid id')).max(1).default([]),
     subject: nonEmpty.optional(),
+    pdfReady: z.literal(true).optional(),
   })
   .refine(
     ({ operands, subject }) => (operands.length === 1) !== (subject !== undefined),
@@ -27,12 +28,15 @@ export function evidence(command: Command, ctx: Context): void {
   command
     .argument('[id]', 'id of a record')
     .option('--subject <id>', 'all records of a data subject, each in a folder named by its id')
+    .option('--pdf-ready', 'only the certificate, one HTML page: print it to PDF in a browser')
     .description(`
 Writes a folder, or with --out FILE.tar an archive, that proves the record without the instance or a network: the
 record with its history and signed receipt, the notice published before it with its exact texts, the signed
 checkpoint of the log with inclusion proofs for both, the administrators' entries about the site and those who
 changed the record, and the public keys. The instance signs the list of the files. certificate.html is a page to
 print that says in plain words what the folder proves and what it does not; verify.sh checks it with openssl.
+
+With --pdf-ready only that page is written, to --out FILE.html; with --subject a folder of such pages.
 
 Everything is verified before it is written, and it appears complete or not at all; nothing is overwritten. If the
 log does not have the record yet, the instance makes a checkpoint. If it cannot, the exit code is 7: run it again
@@ -42,16 +46,17 @@ purge does not reach them. Only you can read them.
 Examples:
   $ consentctl evidence 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --out case
   $ consentctl evidence --subject maria@example.com --out maria.tar
+  $ consentctl evidence 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --pdf-ready --out certificate.html
   $ consentctl verify case`)
     .action(
-      fileAction(ctx, Options, async (_, { operands: [id], subject }, path) => {
-        const target = await openTarget(path)
+      fileAction(ctx, Options, async (_, options, path) => {
+        const { subject, pdfReady } = options
+        const target = await (pdfReady && subject === undefined ? openFile(path) : openTarget(path))
         let records = 0
         try {
           const { account_id: account } = await identify(ctx.api)
-          for await (const each of id === undefined ? idsOf(ctx, subject ?? '') : [id]) {
-            const files = await getPack(ctx, { id: each, account, subject })
-            await target.add(id === undefined ? `${each}/` : '', files)
+          for await (const id of idsOf(ctx, options)) {
+            await target.add(...contentOf(await getPack(ctx, { id, account, subject }), id, options))
             records += 1
           }
           if (records === 0) throw noRecord(ctx)
@@ -59,9 +64,18 @@ Examples:
         } finally {
           await target.abandon()
         }
-        await ctx.say(`wrote ${path}: the evidence of ${formatCount(records)}, from ${instanceLabel(ctx)}`)
+        const what = pdfReady ? 'certificates' : 'evidence'
+        await ctx.say(`wrote ${path}: the ${what} of ${formatCount(records)}, from ${instanceLabel(ctx)}`)
       }),
     )
+}
+
+type Options = z.output<typeof Options>
+
+/** Returns what is written of a pack: what its names begin with, and the files. */
+function contentOf(files: PackFiles, id: string, { subject, pdfReady }: Options): [prefix: string, PackFiles] {
+  if (pdfReady) return ['', new Map([[`${id}.html`, requireFile(files, 'certificate.html')]])]
+  return [subject === undefined ? '' : `${id}/`, files]
 }
 
 interface Wanted {
@@ -103,7 +117,9 @@ function findOther(files: PackFiles, { id, account, subject }: Wanted): string |
   return null
 }
 
-async function* idsOf({ api }: Context, subject: string): AsyncGenerator<string> {
+async function* idsOf({ api }: Context, { operands: [id], subject }: Options): AsyncGenerator<string> {
+  if (id !== undefined) yield id
+  if (subject === undefined) return
   for await (const page of recordsOf(api, [subject], { deleted: await showsDeleted(api) }))
     for (const { id } of page) {
       if (!/^[\da-f-]{36}$/.test(id)) throw usageError('the instance returned an id that is not a UUID')

@@ -17,25 +17,40 @@ export async function openTarget(path: string): Promise<Target> {
   return path.endsWith('.tar') ? await openArchive(path) : await openFolder(path.replace(/(?<=.)\/+$/, ''))
 }
 
-/** Every name of a pack must fit the 100 bytes of a tar header. */
-const archiveFolder = 'case/'
-
-async function openArchive(path: string): Promise<Target> {
+/** Takes one file, whose name is not used. @throws CliError like `openTarget` */
+export async function openFile(path: string): Promise<Target> {
   const file = await openOutFile(path)
-  const entries: { name: string; data: Uint8Array }[] = []
   let isOpen = true
   return {
-    add: async (prefix, files) => {
-      for (const [name, data] of files) entries.push({ name: archiveFolder + prefix + name, data })
+    add: async (_, files) => {
+      for (const bytes of files.values()) await file.write(bytes)
     },
     commit: async () => {
-      const { createTar } = await import('nanotar')
-      await file.write(createTar(entries, { attrs: { mode: '600', uid: 0, gid: 0 } }))
       await file.commit()
       isOpen = false
     },
     abandon: async () => {
       if (isOpen) await file.abandon(false)
+    },
+  }
+}
+
+/** Every name of a pack must fit the 100 bytes of a tar header. */
+const archiveFolder = 'case/'
+
+async function openArchive(path: string): Promise<Target> {
+  const archive = await openFile(path)
+  const entries: { name: string; data: Uint8Array }[] = []
+  return {
+    ...archive,
+    add: async (prefix, files) => {
+      for (const [name, data] of files) entries.push({ name: archiveFolder + prefix + name, data })
+    },
+    commit: async () => {
+      const { createTar } = await import('nanotar')
+      const bytes = createTar(entries, { attrs: { mode: '600', uid: 0, gid: 0 } })
+      await archive.add('', new Map([[path, Buffer.from(bytes)]]))
+      await archive.commit()
     },
   }
 }

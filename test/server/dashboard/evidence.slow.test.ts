@@ -68,6 +68,12 @@ describe.skipIf(!browserPath)('the dashboard › evidence', () => {
     const same = (files: ReadonlyMap<string, string>) => [...files].filter(([name]) => !own.has(name)).sort()
     expect(same(ours)).toEqual(same(theirs))
     expect(String(ours.get('notice/de.txt'))).toBe('Wir möchten … 🍪\r\n')
+    const certificate = await dashboard.download(() =>
+      page.getByRole('button', { name: 'Download the certificate' }).click(),
+    )
+    expect(certificate.name).toBe(`certificate-${id}.html`)
+    expect(String(certificate.bytes)).toContain('<html lang="de">')
+    expect(String(certificate.bytes)).not.toContain('<script')
   })
 
   it('when a request fails, says why and downloads the pack on retry', async () => {

@@ -90,7 +90,10 @@ function put(files: Files): string {
 async function write(name: string, ...args: string[]): Promise<string> {
   const path = join(folder.path, name)
   const { code, stderr } = await cli(['evidence', ...args, '--out', path])
-  expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining(`wrote ${path}: the evidence of `) })
+  expect({ code, stderr }).toEqual({
+    code: 0,
+    stderr: expect.stringMatching(/wrote .*: the (evidence|certificates) of /),
+  })
   return path
 }
 
@@ -205,6 +208,15 @@ describe('consentctl evidence', () => {
       code: 3,
     })
     expect(readdirSync(folder.path).filter(name => /none|part/.test(name))).toEqual([])
+  })
+
+  it('with --pdf-ready, writes only the certificate, or with --subject a folder of certificates', async () => {
+    const { id } = await owner.create({ subject_id: 'pia', policy_version: 1 })
+    const page = readFileSync(await write('pia.html', id, '--pdf-ready'), 'utf8')
+    expect(page).toContain('Person: “<bdi>pia</bdi>”')
+    const again = await cli(['evidence', id, '--pdf-ready', '--out', join(folder.path, 'pia.html')])
+    expect([again.code, again.stderr]).toEqual([2, expect.stringContaining('already exists')])
+    expect([...read(await write('pia', '--subject', 'pia', '--pdf-ready')).keys()]).toEqual([`${id}.html`])
   })
 
   it('creates a checkpoint for a record that is not in the log yet', async () => {

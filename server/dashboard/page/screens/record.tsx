@@ -1,3 +1,4 @@
+import { parseTar } from 'nanotar'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { api } from '../../../../src/contract/api.ts'
 import { useCall } from '../call.ts'
@@ -53,7 +54,8 @@ function EvidencePack({ id }: { readonly id: string }) {
       <p>
         An archive that proves this record without the service, with what is stored of the person in clear: the record,
         its history and receipt, the notice, if there is one, and proofs that the log has them. The service verifies it,
-        and signs the list of its files.
+        and signs the list of its files. Its certificate is one page for people: who consented to what, when and how, if
+        that still holds, what proves it and what does not.
       </p>
       <div class="buttons">
         <DownloadButton
@@ -63,10 +65,25 @@ function EvidencePack({ id }: { readonly id: string }) {
           read={() => client.bytes(api.consents.evidence, { params: { id } })}
           note={`Downloaded. To check it: consentctl verify ${name}`}
         />
+        <DownloadButton
+          text="Download the certificate"
+          name={`certificate-${id}.html`}
+          type="text/html"
+          read={() => readCertificate(id)}
+          note="Downloaded. Open it in a browser to read it, to print it, or to save it as a PDF."
+        />
       </div>
       <Command words={['evidence', id, '--out', name]} />
     </>
   )
+}
+
+/** @throws Error if the instance makes packs without one */
+async function readCertificate(id: string): Promise<Uint8Array> {
+  const bytes = await client.bytes(api.consents.evidence, { params: { id } })
+  const page = parseTar(bytes).find(({ name }) => name.endsWith('/certificate.html'))
+  if (!page?.data) throw new Error('The evidence pack has no certificate.')
+  return page.data
 }
 
 function State({ facts: { record, purgedAt } }: { readonly facts: Facts }) {
