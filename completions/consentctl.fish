@@ -155,12 +155,12 @@ set -g __consentctl_table \
     'stats|--password-stdin||read the password from standard input instead of prompting' \
     'subject|find|=subject find|List all records of a person' \
     'subject|export|=subject export|Export the records and history of a person to a file' \
-    'subject|erase|=subject erase|Delete all records of a person and sign a receipt' \
-    'subject|purge|=subject purge|Purge the records of an erasure now, and sign a receipt' \
-    'subject|resume|=subject resume|Resume an interrupted erasure or withdrawal' \
-    'subject|verify|=subject verify|Verify a receipt, its chain, and the present state of its records' \
-    'subject|receipts|=subject receipts|List receipts of erasures and withdrawals, or print one' \
-    'subject|keys|=subject keys|Show the key that signs receipts' \
+    'subject|erase|=subject erase|Delete all records of a person and sign an erasure record' \
+    'subject|purge|=subject purge|Purge the records of an erasure now, and sign a record of it' \
+    'subject|resume|=subject resume|Resume an interrupted erasure' \
+    'subject|verify|=subject verify|Verify an erasure record, its chain, and that the records are deleted' \
+    'subject|receipts|=subject receipts|List erasure records, or print one' \
+    'subject|keys|=subject keys|Show the key that signs erasure records' \
     'subject find|--also|none|another identifier of the same person; repeatable' \
     'subject find|--request|@tickets|use the identifiers of this request in the register' \
     'subject find|--all-profiles||search every stored instance, each with its own key' \
@@ -195,11 +195,11 @@ set -g __consentctl_table \
     'subject verify|--subject|none|check that it is about this data subject; with --live, that no live record is left' \
     'subject verify|--public-key|files|the signing key, in PEM; by default the profile’s own' \
     'subject verify|<|@receipts|' \
-    'subject receipts|--subject|none|only receipts about this data subject' \
-    'subject receipts|--ticket|none|only receipts for this ticket' \
+    'subject receipts|--subject|none|only those about this data subject' \
+    'subject receipts|--ticket|none|only those for this ticket' \
     'subject receipts|--format|none|print its exact bytes (json) or a Markdown page (md)' \
     'subject receipts|<|@receipts|' \
-    'subject keys|show|=subject keys show|Print the public key for verifying receipts' \
+    'subject keys|show|=subject keys show|Print the public key for verifying erasure records' \
     'requests|list|=requests list|List open requests, the most urgent first' \
     'requests|next|=requests next|Show the request to answer now' \
     'requests|show|=requests show|Show a request, or its history' \

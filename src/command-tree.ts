@@ -77,19 +77,16 @@ export const tree: Group = commands({
   subject: group('Find, export and erase the data of a person, with proof', {
     find: ['List all records of a person', () => import('./commands/subject/find.ts')],
     export: ['Export the records and history of a person to a file', () => import('./commands/subject/export.ts')],
-    erase: ['Delete all records of a person and sign a receipt', () => import('./commands/subject/erase.ts')],
-    purge: ['Purge the records of an erasure now, and sign a receipt', () => import('./commands/subject/purge.ts')],
+    erase: ['Delete all records of a person and sign an erasure record', () => import('./commands/subject/erase.ts')],
+    purge: ['Purge the records of an erasure now, and sign a record of it', () => import('./commands/subject/purge.ts')],
     resume: ['Resume an interrupted erasure or withdrawal', () => import('./commands/subject/resume.ts')],
     verify: [
-      'Verify a receipt, its chain, and the present state of its records',
+      'Verify an erasure or withdrawal record, its chain, and the present state',
       () => import('./commands/subject/verify.ts'),
     ],
-    receipts: [
-      'List receipts of erasures and withdrawals, or print one',
-      () => import('./commands/subject/receipts.ts'),
-    ],
-    keys: group('Show the key that signs receipts', {
-      show: ['Print the public key for verifying receipts', () => import('./commands/subject/keys-show.ts')],
+    receipts: ['List erasure and withdrawal records, or print one', () => import('./commands/subject/receipts.ts')],
+    keys: group('Show the key that signs erasure and withdrawal records', {
+      show: ['Print the public key that verifies these records', () => import('./commands/subject/keys-show.ts')],
     }),
   }),
   requests: group('Manage the register of data subject requests', {

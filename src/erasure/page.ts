@@ -9,7 +9,7 @@ import { describeOnPage, describeVerification, type Told } from './sentences.ts'
 /** Writes GitHub's Markdown; untrusted text is escaped. */
 export function formatPage({ receipt, bytes }: StoredReceipt<ErasureReceipt>): string {
   const sections = [
-    `# ${receipt.purge ? 'Purge' : 'Erasure'} receipt ${receipt.number}: ${markdownText(receipt.ticket)}`,
+    `# ${receipt.purge ? 'Purge' : 'Erasure'} record ${receipt.number}: ${markdownText(receipt.ticket)}`,
     describeReceipt(receipt),
     ...(receipt.purge ? ['## What was purged', markdownTable(['', ''], purgeRows(receipt.purge))] : []),
     '## What was asked',
@@ -33,7 +33,7 @@ export function describeReceipt(receipt: Told): string {
   const said = certified
     ? `P${certified.slice(1)}.`
     : `Personal data of ${ids.length} ${ids.length === 1 ? 'record' : 'records'} was purged by ${purge.finished_at}, as stated by the signer: its certificates do not name each record.`
-  const repeats = `Apart from the purge, this page repeats receipt ${purge.receipt.number}, of the erasure, and is of its time.`
+  const repeats = `Apart from the purge, this page repeats erasure record ${purge.receipt.number}, and is of its time.`
   return [said, repeats, describeOnPage(receipt)].join(' ').trim()
 }
 
@@ -44,16 +44,18 @@ export function requestRows(receipt: SubjectReceipt): Cells[] {
     ['Reason', reason ?? 'not given'],
     ['Received', received_at ?? 'not given'],
     ['Due (GDPR Art. 12(3))', due_at ?? 'not known'],
-    ...(subjects ?? subject_hmacs).map((each): Cells => [subjects ? 'Subject' : 'Subject (HMAC)', each]),
+    ...(subjects ?? subject_hmacs).map(
+      (each): Cells => [subjects ? 'Person' : 'Person, as a digest with a secret key (HMAC)', each],
+    ),
   ]
 }
 
 function purgeRows({ who, host, finished_at, receipt }: NonNullable<ErasureReceipt['purge']>): Cells[] {
   return [
-    ['Purged', `what receipt ${receipt.number} says was deleted`],
-    ['By', `${who} on ${host}`],
+    ['Purged', `what erasure record ${receipt.number} says was deleted`],
+    ['Carried out by', describeOperator(who, host)],
     ['Finished', finished_at],
-    ['SHA-256 of that receipt', receipt.sha256],
+    ['SHA-256 of that record', receipt.sha256],
   ]
 }
 
@@ -70,7 +72,8 @@ export function makingRows(receipt: SubjectReceipt): Cells[] {
   const { who, host, profile, instance, started_at, finished_at, job } = receipt
   const offset = receipt.clock_offset_seconds
   return [
-    ['By', `${who} on ${host}, profile ${profile}`],
+    ['Carried out by', describeOperator(who, host)],
+    ['Settings (profile)', profile],
     ['Service', instance],
     ['Account', receipt.account_id ?? 'not told by the service'],
     ['API key', receipt.api_key_id ?? 'not told by the service'],
@@ -81,12 +84,27 @@ export function makingRows(receipt: SubjectReceipt): Cells[] {
   ]
 }
 
+/** The account of the operating system; nobody saw who used it. */
+function describeOperator(who: string, host: string): string {
+  return `the user account ${who} of the computer ${host}`
+}
+
+const results: Readonly<Record<ErasureReceipt['records'][number]['result'], string>> = {
+  deleted: 'deleted',
+  already_gone: 'no longer there, not by this job',
+  unknown: 'no longer there; who deleted it is not known',
+  remaining: 'not deleted',
+}
+
 function siteTable({ sites }: ErasureReceipt): string {
   const rows = sites.map(({ site_id, deleted, already_gone, unknown }): Cells => {
     const counts = [deleted, already_gone, unknown].map(String)
     return [site_id ?? '(none)', ...counts]
   })
-  return markdownTable(['Site', 'Deleted', 'Gone already', 'Gone, not known by whom'], rows)
+  return markdownTable(
+    ['Site', 'Deleted', 'No longer there, not by this job', 'No longer there; who deleted it is not known'],
+    rows,
+  )
 }
 
 function recordTable({ records }: ErasureReceipt): string {
@@ -94,8 +112,8 @@ function recordTable({ records }: ErasureReceipt): string {
     ({ id, site_id, result, deleted_at, deleted_at_by, request_id }): Cells => [
       id,
       site_id ?? '',
-      result,
-      `${deleted_at ?? ''}${deleted_at_by === 'local' ? ' (local clock)' : ''}`,
+      results[result],
+      `${deleted_at ?? ''}${deleted_at_by === 'local' ? ' (by the clock of that computer)' : ''}`,
       request_id ?? '',
     ],
   )
@@ -104,10 +122,10 @@ function recordTable({ records }: ErasureReceipt): string {
 
 export function proofLines({ previous, key_id }: SubjectReceipt, digest: string): string[] {
   return [
-    `- SHA-256 of the receipt: ${code(digest)}`,
+    `- SHA-256 of the signed document: ${code(digest)}`,
     `- Signed with the Ed25519 key ${code(key_id)}`,
     previous
-      ? `- It follows receipt ${previous.number}, whose SHA-256 is ${code(previous.sha256)}`
+      ? `- It follows record ${previous.number}, whose SHA-256 is ${code(previous.sha256)}`
       : '- It is the first of its chain',
   ]
 }

@@ -6,8 +6,8 @@ import type { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
  */
 
 export function describeVerification({ live, deleted }: ErasureReceipt['verification'], isPurged = false): string {
-  if (deleted === null) return `${live} live; deleted ones were not shown`
-  return `${live} live; ${deleted} deleted, which ${isPurged ? 'held data then' : 'hold data until they are purged'}`
+  if (deleted === null) return `${live} not deleted; deleted ones were not shown`
+  return `${live} not deleted; ${deleted} deleted, which ${isPurged ? 'held data then' : 'hold data until they are purged'}`
 }
 
 export type Told = Pick<
@@ -37,20 +37,20 @@ const phrases: readonly Phrase[] = [
   {
     holds: ({ result, verification }) => result === 'no_data_held' && verification.deleted !== null,
     page: ({ account_id }) =>
-      `No record was listed under the identifiers of this person ${describeScope(account_id)}, live or deleted. Nothing was deleted.`,
+      `No record was listed under the identifiers of this person ${describeScope(account_id)}, deleted or not. Nothing was deleted.`,
     terminal: ({ account_id }, where) => `no data held on ${where} ${describeScope(account_id)}`,
   },
   {
     holds: ({ result, verification }) => result === 'no_data_held' && verification.deleted === null,
     page: ({ account_id }) =>
-      `No live record was listed under the identifiers of this person ${describeScope(account_id)}; records deleted before were not shown. Nothing was deleted.`,
+      `No undeleted record was listed under the identifiers of this person ${describeScope(account_id)}; records deleted before were not shown. Nothing was deleted.`,
     terminal: ({ account_id }, where) =>
       `no live data held on ${where} ${describeScope(account_id)}; records deleted before were not shown`,
   },
   {
     holds: ({ result }) => result === 'nothing_live',
     page: ({ verification, account_id }) =>
-      `Nothing live was held on this person ${describeScope(account_id)}; ${verification.deleted} deleted before still hold data until they are purged.`,
+      `No undeleted record of this person was held ${describeScope(account_id)}; ${verification.deleted} deleted before still hold data until they are purged.`,
     terminal: ({ verification, account_id }, where) =>
       `nothing live on ${where} ${describeScope(account_id)}; ${records(verification.deleted ?? 0)} deleted before, and held until the purge`,
   },
@@ -74,12 +74,12 @@ const phrases: readonly Phrase[] = [
   },
   {
     holds: ({ counts }) => counts.already_gone > 0,
-    page: ({ counts }) => `Already gone: ${records(counts.already_gone)}.`,
+    page: ({ counts }) => `No longer there, and not deleted by this job: ${records(counts.already_gone)}.`,
     terminal: ({ counts }) => `${records(counts.already_gone)} already gone`,
   },
   {
     holds: ({ counts }) => counts.unknown > 0,
-    page: ({ counts }) => `Of ${counts.unknown}, now gone, it is not known who deleted them.`,
+    page: ({ counts }) => `Of ${counts.unknown} that are no longer there, it is not known who deleted them.`,
     terminal: ({ counts }) => `${records(counts.unknown)} gone, not known who deleted them`,
   },
   {

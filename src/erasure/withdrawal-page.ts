@@ -78,7 +78,7 @@ export function formatWithdrawalPage({ receipt, bytes }: StoredReceipt<Withdrawa
   const seen = `${verification.checked_at}: ${verification.live} live; ${verification.remaining.length} grant it`
   const check = `${code(`consentctl subject verify ${number} --live`)} checks the signature, the chain, and that no record of it grants a purpose of it`
   const sections = [
-    `# Withdrawal receipt ${number}: ${markdownText(receipt.ticket)}`,
+    `# Withdrawal record ${number}: ${markdownText(receipt.ticket)}`,
     markdownText(`${text[0]?.toUpperCase()}${text.slice(1)}.`),
     '## What was asked',
     markdownTable(

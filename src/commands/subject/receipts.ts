@@ -36,13 +36,13 @@ const Options = z.strictObject({
 
 export function receipts(command: Command, ctx: Context): void {
   command
-    .argument('[receipt]', 'number, job or ticket of a receipt, or last; lists all if omitted')
-    .option('--subject <id>', 'only receipts about this data subject')
-    .option('--ticket <text>', 'only receipts for this ticket')
+    .argument('[receipt]', 'number, job or ticket of an erasure record, or last; lists all if omitted')
+    .option('--subject <id>', 'only those about this data subject')
+    .option('--ticket <text>', 'only those for this ticket')
     .option('--format <json|md>', 'print its exact bytes (json) or a Markdown page (md)')
     .description(`
-Lists the receipts of the profile, newest first. With a receipt, prints it byte for byte as it was signed, or with
---format md as a Markdown page. A ticket selects its newest receipt; --ticket lists all of them, also if the ticket
+Lists the erasure records of the profile, newest first. With one, prints it byte for byte as it was signed, or with
+--format md as a Markdown page. A ticket selects its newest one; --ticket lists all of them, also if the ticket
 is a number.
 
 Examples:

@@ -281,7 +281,7 @@ describe.skipIf(!browserPath)('the dashboard › person', () => {
     await button('Close, and find the person again').click()
     await seen('0 live records, and 1 deleted')
     await erase(0)
-    await seen('Nothing live was held on this person')
+    await seen('No undeleted record of this person was held')
     await dashboard.page.reload()
     expect(asked).toEqual(['confirm', 'confirm', 'beforeunload'])
   })

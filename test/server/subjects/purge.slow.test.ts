@@ -95,10 +95,8 @@ describe('consentctl subject purge', () => {
     const statement = `ersonal data of 1 record purged by ${purged_at}, certified by the service; what is left is pseudonymous; backups, write-ahead logs and free space of the database are not covered`
     expect(receipt.statement).toBe(`p${statement}`)
     const page = (await cli('subject', 'receipts', '2', '--format', 'md')).stdout.split('\n\n')
-    expect(page[0]).toBe('# Purge receipt 2: T-1')
-    expect(page[1]).toBe(
-      `P${statement}. Apart from the purge, this page repeats receipt 1, of the erasure, and is of its time.`,
-    )
+    expect(page[0]).toBe('# Purge record 2: T-1')
+    expect(page[1]).toBe(`P${statement}. Apart from the purge, this page repeats erasure record 1, and is of its time.`)
     expect(page.join('')).not.toMatch(/to be purged|until they are purged/)
     const [erased, purged] = await Promise.all(
       ['1', '2'].map(async number => {

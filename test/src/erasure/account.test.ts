@@ -65,5 +65,7 @@ it('when the service reports no deletion time, a receipt states that the time is
     statement: 'logically deleted; whether and when personal data is purged is not known',
     records: [{ result: 'deleted', deleted_at: expect.any(String), deleted_at_by: 'local' }],
   })
-  expect((await folders.run('receipts', 'last', '--format', 'md')).stdout).toMatch(/Z \(local clock\) \|/)
+  expect((await folders.run('receipts', 'last', '--format', 'md')).stdout).toMatch(
+    /Z \(by the clock of that computer\) \|/,
+  )
 })

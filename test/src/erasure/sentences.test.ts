@@ -85,7 +85,7 @@ function purgeOf(certificates: readonly string[]) {
   return { ...receipt('erased', { deleted: 2 }), records, purge: { ...purge, certificates } } as never
 }
 const certificates = purgedAt.map((at, index) => certificate(`r-${index + 1}`, at))
-const ofItsTime = 'Apart from the purge, this page repeats receipt 1, of the erasure, and is of its time.'
+const ofItsTime = 'Apart from the purge, this page repeats erasure record 1, and is of its time.'
 
 const audit = 'The audit trail is kept; after a purge it is pseudonymous, not anonymous.'
 
@@ -99,22 +99,22 @@ interface Told {
 const told: Told[] = [
   {
     receipt: receipt('no_data_held', {}, { deleted: 0 }),
-    page: 'No record was listed under the identifiers of this person in the account a-1, live or deleted. Nothing was deleted.',
+    page: 'No record was listed under the identifiers of this person in the account a-1, deleted or not. Nothing was deleted.',
     terminal: 'no data held on x in the account a-1',
   },
   {
     receipt: receipt('no_data_held'),
-    page: 'No live record was listed under the identifiers of this person in the account a-1; records deleted before were not shown. Nothing was deleted.',
+    page: 'No undeleted record was listed under the identifiers of this person in the account a-1; records deleted before were not shown. Nothing was deleted.',
     terminal: 'no live data held on x in the account a-1; records deleted before were not shown',
   },
   {
     receipt: { ...receipt('no_data_held', {}, { deleted: 0 }), near_matches: 1 },
-    page: 'No record was listed under the identifiers of this person in the account a-1, live or deleted. Nothing was deleted. Near matches: 1, identifiers with records that differ from these only in case, blanks or Unicode form. None of their records was part of this.',
+    page: 'No record was listed under the identifiers of this person in the account a-1, deleted or not. Nothing was deleted. Near matches: 1, identifiers with records that differ from these only in case, blanks or Unicode form. None of their records was part of this.',
     terminal: 'no data held on x in the account a-1; 1 near match with records not part of this',
   },
   {
     receipt: { ...receipt('nothing_live', {}, { deleted: 2 }), near_matches: 0 },
-    page: 'Nothing live was held on this person in the account a-1; 2 deleted before still hold data until they are purged.',
+    page: 'No undeleted record of this person was held in the account a-1; 2 deleted before still hold data until they are purged.',
     terminal: 'nothing live on x in the account a-1; 2 records deleted before, and held until the purge',
   },
   {
@@ -135,12 +135,12 @@ const told: Told[] = [
   },
   {
     receipt: receipt('erased', { already_gone: 1 }),
-    page: 'No record is known to have been deleted by this job. Already gone: 1 record.',
+    page: 'No record is known to have been deleted by this job. No longer there, and not deleted by this job: 1 record.',
     terminal: 'erased 0 records on x; 1 record already gone',
   },
   {
     receipt: receipt('erased', { deleted: 1, unknown: 2 }),
-    page: `1 record was ${statement}. ${audit} Of 2, now gone, it is not known who deleted them.`,
+    page: `1 record was ${statement}. ${audit} Of 2 that are no longer there, it is not known who deleted them.`,
     terminal: `erased 1 record on x: ${statement}; 2 records gone, not known who deleted them`,
   },
   {
@@ -170,10 +170,12 @@ describe('receipt sentences', () => {
 
   it('state the number of deleted records only if the instance showed them', () => {
     const seen = receipt('erased', {}, { live: 1, deleted: 2 }).verification
-    expect(describeVerification(seen)).toBe('1 live; 2 deleted, which hold data until they are purged')
-    expect(describeVerification(seen, true)).toBe('1 live; 2 deleted, which held data then')
+    expect(describeVerification(seen)).toBe('1 not deleted; 2 deleted, which hold data until they are purged')
+    expect(describeVerification(seen, true)).toBe('1 not deleted; 2 deleted, which held data then')
     for (const isPurged of [true, false])
-      expect(describeVerification({ ...seen, deleted: null }, isPurged)).toBe('1 live; deleted ones were not shown')
+      expect(describeVerification({ ...seen, deleted: null }, isPurged)).toBe(
+        '1 not deleted; deleted ones were not shown',
+      )
   })
 })
 

@@ -1,6 +1,7 @@
 import { parseTar } from 'nanotar'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { api } from '../../../../src/contract/api.ts'
+import words from '../../../../src/evidence/certificate-texts/en.json' with { type: 'json' }
 import { useCall } from '../call.ts'
 import { Button } from '../parts/button.tsx'
 import { Command, options } from '../parts/command.tsx'
@@ -46,6 +47,16 @@ export function Record({ id }: { readonly id: string }) {
   )
 }
 
+const glossary = [
+  words.word_pack,
+  words.word_receipt,
+  words.word_log,
+  words.word_notice,
+  words.word_purged,
+  words.word_reported,
+  words.word_gpc,
+]
+
 function EvidencePack({ id }: { readonly id: string }) {
   const name = `evidence-${id}.tar`
   return (
@@ -74,6 +85,14 @@ function EvidencePack({ id }: { readonly id: string }) {
         />
       </div>
       <Command words={['evidence', id, '--out', name]} />
+      <details>
+        <summary>Words of the certificate</summary>
+        <ul>
+          {glossary.map(text => (
+            <li key={text}>{text}</li>
+          ))}
+        </ul>
+      </details>
     </>
   )
 }

@@ -172,9 +172,9 @@ function Certificates({ certificates, lost }: { readonly certificates: readonly 
 
 const words = {
   deleted: 'deleted by this',
-  already_gone: 'already gone',
-  unknown: 'gone, not known who deleted it',
-  remaining: 'live',
+  already_gone: 'no longer there, not by this',
+  unknown: 'no longer there; who deleted it is not known',
+  remaining: 'not deleted',
 }
 
 function Outcomes({ outcome: { records, verification } }: { readonly outcome: Outcome }) {

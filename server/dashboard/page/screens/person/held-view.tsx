@@ -120,7 +120,7 @@ function HeldParts({ held, subjects, find }: HeldViewProps & { readonly held: He
           Label: ({ consent_id }) => <Text of={consent_id} />,
           Policy: ({ policy_version }) => String(policy_version),
           Deleted: ({ deleted_at }) => deleted_at && <Time at={deleted_at} />,
-          Origin: ({ origin }) => <Text of={origin ? `imported from ${origin.system}` : 'witnessed'} />,
+          Origin: ({ origin }) => <Text of={origin ? `imported from ${origin.system}` : 'recorded by this service'} />,
         }}
         rows={records}
         empty="No matching records. Identifiers must match exactly, including case and spaces."
