@@ -157,10 +157,10 @@ set -g __consentctl_table \
     'subject|export|=subject export|Export the records and history of a person to a file' \
     'subject|erase|=subject erase|Delete all records of a person and sign an erasure record' \
     'subject|purge|=subject purge|Purge the records of an erasure now, and sign a record of it' \
-    'subject|resume|=subject resume|Resume an interrupted erasure' \
-    'subject|verify|=subject verify|Verify an erasure record, its chain, and that the records are deleted' \
-    'subject|receipts|=subject receipts|List erasure records, or print one' \
-    'subject|keys|=subject keys|Show the key that signs erasure records' \
+    'subject|resume|=subject resume|Resume an interrupted erasure or withdrawal' \
+    'subject|verify|=subject verify|Verify an erasure or withdrawal record, its chain, and the present state' \
+    'subject|receipts|=subject receipts|List erasure and withdrawal records, or print one' \
+    'subject|keys|=subject keys|Show the key that signs erasure and withdrawal records' \
     'subject find|--also|none|another identifier of the same person; repeatable' \
     'subject find|--request|@tickets|use the identifiers of this request in the register' \
     'subject find|--all-profiles||search every stored instance, each with its own key' \
@@ -199,7 +199,7 @@ set -g __consentctl_table \
     'subject receipts|--ticket|none|only those for this ticket' \
     'subject receipts|--format|none|print its exact bytes (json) or a Markdown page (md)' \
     'subject receipts|<|@receipts|' \
-    'subject keys|show|=subject keys show|Print the public key for verifying erasure records' \
+    'subject keys|show|=subject keys show|Print the public key that verifies these records' \
     'requests|list|=requests list|List open requests, the most urgent first' \
     'requests|next|=requests next|Show the request to answer now' \
     'requests|show|=requests show|Show a request, or its history' \

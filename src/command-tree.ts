@@ -78,7 +78,10 @@ export const tree: Group = commands({
     find: ['List all records of a person', () => import('./commands/subject/find.ts')],
     export: ['Export the records and history of a person to a file', () => import('./commands/subject/export.ts')],
     erase: ['Delete all records of a person and sign an erasure record', () => import('./commands/subject/erase.ts')],
-    purge: ['Purge the records of an erasure now, and sign a record of it', () => import('./commands/subject/purge.ts')],
+    purge: [
+      'Purge the records of an erasure now, and sign a record of it',
+      () => import('./commands/subject/purge.ts'),
+    ],
     resume: ['Resume an interrupted erasure or withdrawal', () => import('./commands/subject/resume.ts')],
     verify: [
       'Verify an erasure or withdrawal record, its chain, and the present state',

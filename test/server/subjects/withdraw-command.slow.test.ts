@@ -79,7 +79,7 @@ describe('withdraw', () => {
         await run(['subject', 'verify', name, '--live', '--subject', name === '1' ? maria : 'nobody']),
       ).toMatchObject({ code: 0 })
     expect(await run(['verify', inState('receipts', 'default', '000001.json')])).toMatchObject({ code: 0 })
-    expect((await run(['subject', 'receipts', '1', '--format', 'md'])).stdout).toContain('# Withdrawal receipt 1: W-1')
+    expect((await run(['subject', 'receipts', '1', '--format', 'md'])).stdout).toContain('# Withdrawal record 1: W-1')
     expect((await run(['subject', 'receipts', '--subject', maria, '-q'])).stdout).toBe('1\n')
     expect((await run(['subject', 'purge', '1', '--confirm', '0'])).code).toBe(5)
     await call('consents', { site_id: siteId, subject_id: maria, accepted: true, preferences: { marketing: true } })
