@@ -1,3 +1,4 @@
+import { givers, methods } from '../contract/circumstances.ts'
 import type { ConsentReceipt } from '../contract/documents/consent-receipt.ts'
 import {
   findLanguage,
@@ -279,11 +280,35 @@ class Writer {
         kind: 'sentences',
         items: [
           site === null ? this.#say('no_site') : this.#say('site', { site }),
+          ...this.#circumstances(),
           ...(origin
             ? [this.#say('imported', { system: origin.system, date: this.#date(history[0].created_at) })]
             : []),
         ],
       },
+    ]
+  }
+
+  /** Of the last answer whose sender told how it was given. */
+  #circumstances(): Words[] {
+    const entry = this.#pack.history.findLast(({ circumstances }) => circumstances !== undefined)
+    if (!entry?.circumstances) return []
+    const { method, given_by, confirmed_at, ...told } = entry.circumstances
+    const values = (['channel', 'form', 'relation', 'reference'] as const).flatMap(name =>
+      told[name] === undefined ? [] : [this.#say(`told_${name}`, { value: told[name] })],
+    )
+    const how = [
+      ...(isOneOf(methods, method) ? [this.#say(`method_${method}`)] : []),
+      ...(isOneOf(givers, given_by) ? [this.#say(`given_by_${given_by}`)] : []),
+      ...values,
+      ...(confirmed_at === undefined ? [] : [this.#say('told_confirmed_at', { date: this.#date(confirmed_at) })]),
+    ]
+    if (how.length === 0) return []
+    return [
+      this.#say('told', {
+        date: this.#when(entry),
+        how: how.flatMap((words, index) => (index === 0 ? words : ['; ', ...words])),
+      }),
     ]
   }
 
@@ -385,6 +410,10 @@ class Writer {
       ...row('id_key', this.#sealing.keyId),
     ]
   }
+}
+
+function isOneOf<T extends string>(values: readonly T[], value: string | undefined): value is T {
+  return values.some(each => each === value)
 }
 
 function isAnswer({ action }: Entry): boolean {
