@@ -115,7 +115,7 @@ describe('withdraw', () => {
   it('when it is stopped before or after the change, resume makes the one receipt, with the versions', async () => {
     const id = await create({ marketing: true, ads: true })
     for (const isSent of [false, true]) {
-      if (isSent) await run(['update', id, '--pref', 'marketing=true', '--yes'])
+      if (isSent) await run(['update', id, '--pref', 'marketing=true'])
       fails = (path, body) => {
         if (!isWithdrawal(path, body)) return false
         if (isSent) void call('subjects/withdraw', JSON.parse(body))
@@ -124,7 +124,7 @@ describe('withdraw', () => {
       const stopped = await withdraw('--yes')
       fails = () => false
       expect(stopped).toMatchObject({
-        code: 7,
+        code: 11,
         stderr: expect.stringContaining('to resume: consentctl subject resume'),
       })
       await new Promise(resolve => setTimeout(resolve, 200)) // for the change whose answer is lost
