@@ -158,7 +158,7 @@ set -g __consentctl_table \
     'subject|erase|=subject erase|Delete all records of a person and sign an erasure record' \
     'subject|purge|=subject purge|Purge the records of an erasure now, and sign a record of it' \
     'subject|resume|=subject resume|Resume an interrupted erasure or withdrawal' \
-    'subject|verify|=subject verify|Verify an erasure or withdrawal record, its chain, and the present state' \
+    'subject|verify|=subject verify|Verify a record of an erasure or withdrawal, and what is there now' \
     'subject|receipts|=subject receipts|List erasure and withdrawal records, or print one' \
     'subject|keys|=subject keys|Show the key that signs erasure and withdrawal records' \
     'subject find|--also|none|another identifier of the same person; repeatable' \

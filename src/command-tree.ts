@@ -84,7 +84,7 @@ export const tree: Group = commands({
     ],
     resume: ['Resume an interrupted erasure or withdrawal', () => import('./commands/subject/resume.ts')],
     verify: [
-      'Verify an erasure or withdrawal record, its chain, and the present state',
+      'Verify a record of an erasure or withdrawal, and what is there now',
       () => import('./commands/subject/verify.ts'),
     ],
     receipts: ['List erasure and withdrawal records, or print one', () => import('./commands/subject/receipts.ts')],

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { describePack } from '../../../server/packs/describe.ts'
 import { type ConsentReceipt, stateTerms, statusOf } from '../../../src/contract/documents/consent-receipt.ts'
 import type { AuditEntry } from '../../../src/contract/index.ts'
@@ -9,7 +9,7 @@ import { readPack } from '../../../src/evidence/pack.ts'
 import { signDocument } from '../../../src/evidence/signed.ts'
 import { consentOf } from '../../../src/evidence/state.ts'
 import { randomFrom } from '../../e2e/campaign.ts'
-import { browserPath, openBrowser } from '../../support/browser.ts'
+import { type Browser, browserPath, openBrowser } from '../../support/browser.ts'
 import { hasVerifier, runVerifier } from '../../support/verifier.ts'
 import { receiptOf } from '../signed-consent-receipt.ts'
 import { historyWith, id } from './chains.ts'
@@ -320,16 +320,21 @@ describe.skipIf(!hasVerifier)('a certificate', () => {
 })
 
 describe.skipIf(!browserPath)('a printed certificate', () => {
+  let browser: Browser
+  beforeAll(async () => {
+    browser = await openBrowser()
+  })
+  afterAll(() => browser.close())
+
   it.each(languages)('in %s has at most two pages, whatever its documents say', async language => {
-    const browser = await openBrowser()
+    const page = await browser.context.newPage()
     try {
-      const page = await browser.context.newPage()
       await page.setContent(String(longestPack(language).get('certificate.html')))
       expect(await page.locator('html').getAttribute('lang')).toBe(language)
       const pdf = await page.pdf({ preferCSSPageSize: true })
       expect(pdf.toString('latin1').match(/\/Type\s*\/Page\b/g)?.length).toBeLessThanOrEqual(2)
     } finally {
-      await browser.close()
+      await page.close()
     }
   })
 })
