@@ -173,14 +173,15 @@ describe.skipIf(process.env['CONSENTCTL_TEST_BINARY'])('memory of a list', () =>
   }
 
   it('does not grow with the length of the list', { timeout: 600_000 }, async () => {
-    const total = isLong ? 1_000_000 : 60_000
+    // Some versions of Node.js grow once, before record 60,000.
+    const [fewer, total] = [60_000, isLong ? 1_000_000 : 120_000]
     const whole = await peak(total)
-    const [few, many] = [await peak(10_000, '--max-semi-space-size=1'), await peak(total, '--max-semi-space-size=1')]
+    const [few, many] = [await peak(fewer, '--max-semi-space-size=1'), await peak(total, '--max-semi-space-size=1')]
     const told = [whole, few, many].map(megabytes => megabytes.toFixed(1))
     process.stderr.write(
-      `memory for ${total} records: ${told[0]} MB; without a growing young heap, 10,000 take ${told[1]} MB, all ${told[2]} MB\n`,
+      `memory for ${total} records: ${told[0]} MB; without a growing young heap, ${fewer} take ${told[1]} MB, all ${told[2]} MB\n`,
     )
     expect(whole).toBeLessThan(100)
-    expect(many / few).toBeLessThan(1.2)
+    expect(many / few).toBeLessThan(1.1)
   })
 })

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { resetPassword } from '../../../server/accounts/service.ts'
 import { newId } from '../../../server/ids.ts'
 import { OperatorError } from '../../../src/contract/index.ts'
-import { type TestAccount, useService } from '../../support/service.ts'
+import { type TestAccount, untilAdmitted, useService } from '../../support/service.ts'
 
 const service = useService()
 const old = 'the old password'
@@ -13,7 +13,8 @@ beforeEach(async () => {
 })
 
 async function signIn(password: string, email = account.email): Promise<number> {
-  return (await service.call('POST', '/api/v1/session', { body: { email, password } })).status
+  const send = () => service.call('POST', '/api/v1/session', { body: { email, password } })
+  return (await untilAdmitted(send)).status
 }
 
 function user({ userId }: TestAccount) {
