@@ -357,12 +357,19 @@ keys revoke|--dry-run||print the method, URL and body of each request instead of
 keys revoke|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)
 keys revoke|--password-stdin||read the password from standard input instead of prompting
 audit|list|=audit list|List the changes of settings, newest first
+audit|reads|=audit reads|List who read what of which person, newest first
 audit list|--actor|none|only changes by this user (e-mail), API key (name), id, or kind: admin, system
 audit list|--action|:account_created site_created site_updated site_token_rotated key_created key_revoked user_added user_removed password_changed quota_changed notice_published request_created request_updated request_extended request_closed records_purged imported|only changes of a kind
 audit list|--target|none|only changes to this id, or to a kind: site, api_key, user, notice, request, account
 audit list|--from|none|made at this time or later: RFC 3339, 2026-01-31 (UTC), 7d or 24h ago
 audit list|--to|none|made at this time or earlier; a date includes its whole day
 audit list|--limit|none|list at most n entries
+audit reads|--subject|none|only reads of this data subject
+audit reads|--from|none|made at this time or later: RFC 3339, 2026-01-31 (UTC), 7d or 24h ago
+audit reads|--to|none|made at this time or earlier; a date includes its whole day
+audit reads|--limit|none|list at most n reads
+audit reads|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)
+audit reads|--password-stdin||read the password from standard input instead of prompting
 usage|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)
 usage|--password-stdin||read the password from standard input instead of prompting
 auth|login|=auth login|Store an API key in a profile, or create one
@@ -505,7 +512,7 @@ help|<|:options output exit-codes environment create import list get update rm r
 |sites|=sites|Manage sites
 |notices|=notices|Publish and read the notices shown to people
 |keys|=keys|Manage API keys
-|audit|=audit|See who changed which setting
+|audit|=audit|See who changed which setting, and who read what of whom
 |usage|=usage|Show the usage of the monthly quota
 |auth|=auth|Store, check and remove API keys
 |config|=config|Show and change settings

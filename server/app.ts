@@ -3,13 +3,14 @@ import rateLimit from '@fastify/rate-limit'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import type { Sql } from 'postgres'
 import { Admission } from './admission.ts'
+import { AccessLog } from './audit/access-log.ts'
 import type { KeyRow } from './auth/queries.ts'
 import type { TokenSite } from './banner/queries.ts'
 import { type BannerLimits, defaultBannerLimits } from './banner/routes.ts'
 import { Cache } from './cache.ts'
 import type { Config } from './config.ts'
 import { newPolicies } from './consents/deps.ts'
-import type { ConsentJson, Created, Draft } from './consents/rows.ts'
+import type { Created, Draft, FoundConsent } from './consents/rows.ts'
 import { dashboardRoutes, rootRoute } from './dashboard/routes.ts'
 import { Batcher } from './db/batching.ts'
 import type { Replicas } from './db/replicas.ts'
@@ -39,6 +40,8 @@ export interface AppOptions {
   readonly logger: Log
   readonly observer?: Observer | undefined
   readonly quota: Quota
+  /** Default: a new one. */
+  readonly accessLog?: AccessLog
   readonly signer: Signer
   /** Default: always healthy. */
   readonly state?: NodeState
@@ -73,12 +76,13 @@ export function createApp(options: AppOptions): FastifyInstance {
     bannerLimits: defaultBannerLimits,
     publicSql: sql,
     state: healthyState,
+    accessLog: new AccessLog(sql, options),
     ...options,
     keys: new Cache<KeyRow>(),
     tokens: new Cache<TokenSite>(),
     policies: newPolicies(),
     notices: newPublishedNotices(),
-    reads: new Batcher<string, ConsentJson | undefined>(),
+    reads: new Batcher<string, FoundConsent | undefined>(),
     creates: new Batcher<Draft, Created>(),
     admission: new Admission(admissionLimits.private),
     publicAdmission: new Admission(admissionLimits.public),

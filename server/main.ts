@@ -6,6 +6,7 @@ import { hasAccounts } from './accounts/queries.ts'
 import { createAccount } from './accounts/service.ts'
 import { describeEmbedded, restrictFileModes, workerFile } from './admin.ts'
 import { createApp } from './app.ts'
+import { AccessLog } from './audit/access-log.ts'
 import { type Job, startJobs } from './background-jobs.ts'
 import { toBannerLimits } from './banner/routes.ts'
 import { type Config, readConfig } from './config.ts'
@@ -87,8 +88,11 @@ export async function serve(
       metrics?.countBackdated(entries.length)
       logger.error({ account_id, cause: backdatedMessage(entries) }, 'back-dated entries')
     }
+    const accessLog = new AccessLog(sql, secrets, reads =>
+      logger.error({ reads }, 'reads are missing from the access log: the database took no writes'),
+    )
     const app = createApp({
-      ...{ sql, publicSql, replicas, config, geo, logger, quota, state, ...secrets },
+      ...{ sql, publicSql, replicas, config, geo, logger, quota, accessLog, state, ...secrets },
       observer: metrics?.observer,
       bannerLimits: toBannerLimits(config),
       onBackdated,
@@ -134,7 +138,8 @@ export async function serve(
         await drain(app)
         await withTimeout(stopped, 1000).catch(() => {})
         if (canWrite()) await takeLastCheckpoints(checkpoints, logger)
-        await withTimeout(quota.settle(), 1000).catch(() => {}) // a hanging database must not delay the stop
+        // A hanging database must not delay the stop.
+        await Promise.all([quota.settle(), accessLog.close()].map(work => withTimeout(work, 1000).catch(() => {})))
         await close()
         logger.info('stopped')
       },

@@ -128,8 +128,9 @@ export const tree: Group = commands({
     create: ['Create an API key', () => import('./commands/keys/create.ts')],
     revoke: ['Revoke API keys', () => import('./commands/keys/revoke.ts')],
   }),
-  audit: group('See who changed which setting', {
+  audit: group('See who changed which setting, and who read what of whom', {
     list: ['List the changes of settings, newest first', () => import('./commands/audit/list.ts')],
+    reads: ['List who read what of which person, newest first', () => import('./commands/audit/reads.ts')],
   }),
   usage: ['Show the usage of the monthly quota', () => import('./commands/usage.ts')],
   auth: group('Store, check and remove API keys', {

@@ -5,7 +5,7 @@ import type { Batcher } from '../db/batching.ts'
 import type { Geo } from '../net/geo.ts'
 import type { PublishedNotices } from '../notices/published.ts'
 import { findPolicyVersions } from './queries.ts'
-import type { ConsentJson, Created, Draft } from './rows.ts'
+import type { Created, Draft, FoundConsent } from './rows.ts'
 
 export interface ConsentDeps {
   readonly sql: Sql
@@ -14,7 +14,7 @@ export interface ConsentDeps {
   readonly originSecret: Uint8Array
   readonly policies: Policies
   readonly notices: PublishedNotices
-  readonly reads: Batcher<string, ConsentJson | undefined>
+  readonly reads: Batcher<string, FoundConsent | undefined>
   readonly creates: Batcher<Draft, Created>
 }
 

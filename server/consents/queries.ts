@@ -13,6 +13,7 @@ import type {
   EventRow,
   ExpiryFilters,
   ExpiryPageJson,
+  FoundConsent,
   ListFilters,
   PageJson,
   StateRow,
@@ -133,9 +134,9 @@ export function findConsentsJson(
   reach: Reach,
   ids: readonly string[],
   includeDeleted: boolean,
-): Promise<(ConsentJson & { id: string })[]> {
-  return sql<(ConsentJson & { id: string })[]>`
-    select id, ${consentJson(sql)} from consents
+): Promise<FoundConsent[]> {
+  return sql<FoundConsent[]>`
+    select id, subject_id, ${consentJson(sql)} from consents
     where account_id = ${reach.accountId} and id = any ((select ${toArrayLiteral(ids)}::uuid[])::uuid[])
       ${andReached(sql, reach)} ${includeDeleted ? empty(sql) : andLive(sql)}`
 }
@@ -346,9 +347,13 @@ export async function countConsents(sql: Sql, reach: Reach, filters: ListFilters
   return row?.count ?? 0
 }
 
-export function findHistory(sql: Sql, reach: Reach, id: string): Promise<EntryRow[]> {
-  return sql<EntryRow[]>`
-    select h.consent_id, h.version, h.action, h.accepted, h.preferences, h.policy_version, h.changed_by, h.actor_id,
+export function findHistory(
+  sql: Sql,
+  reach: Reach,
+  id: string,
+): Promise<(EntryRow & Pick<FoundConsent, 'subject_id'>)[]> {
+  return sql<(EntryRow & Pick<FoundConsent, 'subject_id'>)[]>`
+    select c.subject_id, h.consent_id, h.version, h.action, h.accepted, h.preferences, h.policy_version, h.changed_by, h.actor_id,
       h.created_at, h.salt, h.payload_hash, h.hash, h.given_at, h.file_sha256, h.gpc, h.circumstances, h.erased,
       case when case when bool_or(h.action = 'purged') over () then h.action = 'purged' else h.version = 1 end
         then c.record_hash end as record_hash

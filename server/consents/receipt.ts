@@ -39,7 +39,7 @@ export async function issueReceipt(
   { sql, signer }: { readonly sql: Sql; readonly signer: Signer },
   caller: Caller,
   id: string,
-): Promise<string> {
+): Promise<{ readonly text: string; readonly subjectId: string | null }> {
   const rows = await findEvents(sql, caller, id, maxEvents + 1)
   const last = rows.at(-1)
   if (!last) throw noConsent()
@@ -90,7 +90,7 @@ export async function issueReceipt(
     origin: readOrigin(last, rows),
   }
   await requireVerified(sql, caller.accountId, id)
-  return await signer.sign(receipt)
+  return { text: await signer.sign(receipt), subjectId: last.subject_id }
 }
 
 function describeConsent(rows: readonly EventRow[], notice: PrivacyNotice) {

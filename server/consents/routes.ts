@@ -10,6 +10,7 @@ import {
   receipt,
   restore,
 } from '../../src/contract/index.ts'
+import type { AccessLog } from '../audit/access-log.ts'
 import { type Caller, isKeyCaller } from '../auth/caller.ts'
 import type { Replicas } from '../db/replicas.ts'
 import type { Signer } from '../evidence/signer.ts'
@@ -41,6 +42,7 @@ export function consentRoutes(
       readonly signer: Signer
       readonly replicas?: Replicas | undefined
       readonly quota: Quota
+      readonly accessLog: AccessLog
     },
 ): void {
   route(
@@ -88,6 +90,7 @@ export function consentRoutes(
   )
   route(app, consents.list, async ({ query }, { caller, request, header, setHeader }) => {
     const first = await getPage(deps, caller, query)
+    deps.accessLog.record(caller, 'list', query.subject_id)
     setHeader('vary', 'Accept')
     if (!prefersLines(header('accept'))) return new Raw(first.text)
     const read = (cursor: string) =>
@@ -96,7 +99,9 @@ export function consentRoutes(
   })
   route(app, consents.get, async ({ params, query }, { caller }) => {
     const id = pathId(params, unknown)
-    return new Raw(await service.getConsent(deps, caller, id, query.include_deleted ?? false))
+    const { json, subject_id } = await service.getConsent(deps, caller, id, query.include_deleted ?? false)
+    deps.accessLog.record(caller, 'get', subject_id)
+    return new Raw(json)
   })
   route(
     app,
@@ -116,14 +121,17 @@ export function consentRoutes(
       new Raw(await service.restoreConsent(deps, caller, pathId(params, unknown), body)),
     { isIdempotent: () => true },
   )
-  route(app, consents.history, ({ params, query }, { caller }) =>
-    service.getHistory(deps, caller, pathId(params, unknown), query.details ?? false),
-  )
-  route(
-    app,
-    receipt,
-    async ({ params }, { caller }) => new Raw(await issueReceipt(deps, caller, pathId(params, unknown))),
-  )
+  route(app, consents.history, async ({ params, query }, { caller }) => {
+    const id = pathId(params, unknown)
+    const { history, subjectId } = await service.getHistory(deps, caller, id, query.details ?? false)
+    deps.accessLog.record(caller, 'history', subjectId)
+    return history
+  })
+  route(app, receipt, async ({ params }, { caller }) => {
+    const { text, subjectId } = await issueReceipt(deps, caller, pathId(params, unknown))
+    deps.accessLog.record(caller, 'receipt', subjectId)
+    return new Raw(text)
+  })
 }
 
 /** @throws Failure `invalid_request` if only some of the rows are imports */

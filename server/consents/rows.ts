@@ -8,6 +8,11 @@ export interface ConsentJson {
   json: string
 }
 
+export interface FoundConsent extends ConsentJson {
+  id: string
+  subject_id: string | null
+}
+
 export interface PageJson {
   records: string
   /** Null if the page is not full. */

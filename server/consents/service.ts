@@ -10,7 +10,7 @@ import { Failure, unavailable } from '../failure.ts'
 import { findExpiry, findValidity } from '../notices/published.ts'
 import type { ConsentDeps } from './deps.ts'
 import * as queries from './queries.ts'
-import type { BatchLink, ChainRow, ConsentJson, DeletedRow, EntryRow, StateRow } from './rows.ts'
+import type { BatchLink, ChainRow, ConsentJson, DeletedRow, EntryRow, FoundConsent, StateRow } from './rows.ts'
 
 const maxAttempts = 100
 
@@ -22,14 +22,14 @@ export async function getConsent(
   reach: Reach,
   id: string,
   includeDeleted: boolean,
-): Promise<string> {
+): Promise<FoundConsent> {
   const row = await reads.run(`${reachKey(reach)} ${includeDeleted}`, id, async ids => {
     const rows = await queries.findConsentsJson(sql, reach, ids, includeDeleted)
     const found = new Map(rows.map(one => [one.id, one]))
     return ids.map(one => found.get(one))
   })
   if (!row) throw noConsent()
-  return row.json
+  return row
 }
 
 /**
@@ -61,18 +61,21 @@ export async function getHistory(
   reach: Reach,
   id: string,
   withDetails: boolean,
-): Promise<History> {
+): Promise<{ readonly history: History; readonly subjectId: string | null }> {
   const { accountId } = reach
   const rows = await queries.findHistory(sql, reach, id)
-  if (rows.length === 0) throw noConsent()
+  const [first] = rows
+  if (!first) throw noConsent()
+  const subjectId = first.subject_id
   const data = rows.map(toAuditEntry)
-  if (!withDetails) return { data }
+  if (!withDetails) return { history: { data }, subjectId }
   const [actors, unshown] = await Promise.all([
     queries.findActorNames(sql, accountId, id),
     queries.findUnshown(sql, accountId, id),
   ])
   const names = new Map(actors.map(({ actor_id, name }) => [actor_id, name]))
-  return { data: data.map(entry => ({ ...entry, actor_name: names.get(entry.actor_id ?? '') ?? null })), ...unshown }
+  const named = data.map(entry => ({ ...entry, actor_name: names.get(entry.actor_id ?? '') ?? null }))
+  return { history: { data: named, ...unshown }, subjectId }
 }
 
 /** Service specification, section 2.2, plus the link in the hash chain. */

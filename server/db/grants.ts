@@ -38,6 +38,7 @@ const grants: Readonly<Record<string, string>> = {
   notices: deleted,
   notice_texts: deleted,
   subject_requests: updated,
+  subject_reads: deleted,
   key_statements: inserted,
   verifications: updated,
   statistics: updated,

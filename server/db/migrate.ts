@@ -7,6 +7,7 @@ import consents from './migrations/0001_baseline/consents.sql'
 import functions from './migrations/0001_baseline/functions.sql'
 import history from './migrations/0001_baseline/history.sql'
 import notices from './migrations/0001_baseline/notices.sql'
+import reads from './migrations/0001_baseline/reads.sql'
 import requests from './migrations/0001_baseline/requests.sql'
 import signing from './migrations/0001_baseline/signing.sql'
 import statistics from './migrations/0001_baseline/statistics.sql'
@@ -18,7 +19,7 @@ export type Migration = readonly [name: string, steps: readonly string[], oldest
  * schema whose programs may start after the migration; default: only programs that know it.
  */
 const migrations: readonly Migration[] = [
-  ['0001_baseline', [accounts, consents, history, notices, requests, statistics, signing, functions]],
+  ['0001_baseline', [accounts, consents, history, notices, requests, reads, statistics, signing, functions]],
 ]
 
 export const schemaVersion = migrations.at(-1)?.[0] ?? ''

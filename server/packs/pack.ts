@@ -118,7 +118,7 @@ export class Collection {
   async read(): Promise<Collected | null> {
     const { sql, signer } = this.#deps
     const { accountId } = this.#caller
-    const readHistory = () => getHistory(this.#deps, this.#caller, this.#id, true)
+    const readHistory = async () => (await getHistory(this.#deps, this.#caller, this.#id, true)).history
     const history = await readHistory()
     if (history.data.length > maxHistory)
       throw new Failure(
@@ -126,7 +126,7 @@ export class Collection {
         `The record has more than ${maxHistory} events, too many for a pack: read its history instead.`,
       )
     this.#addJson('history.json', history)
-    const record = await getConsent(this.#deps, this.#caller, this.#id, true)
+    const { json: record } = await getConsent(this.#deps, this.#caller, this.#id, true)
     this.#add('record.json', Buffer.from(record))
     const { deleted_at, site_id, policy_version } = JSON.parse(record)
     await this.#pause()
@@ -147,7 +147,8 @@ export class Collection {
   }
 
   protected async addReceipt(): Promise<void> {
-    this.#add('receipt.json', Buffer.from(await issueReceipt(this.#deps, this.#caller, this.#id)))
+    const { text } = await issueReceipt(this.#deps, this.#caller, this.#id)
+    this.#add('receipt.json', Buffer.from(text))
   }
 
   #add(name: string, content: Buffer): void {

@@ -2,6 +2,7 @@ import type { Sql } from 'postgres'
 import { type AccountPurge, type DatabaseFinding, OperatorError } from '../../src/contract/index.ts'
 import { type Actor, type ChainEntry, hashHistory, hashRecord, newSalt, system } from '../../src/evidence/chain.ts'
 import { type Administrator, administrator } from '../audit/entries.ts'
+import { deleteReads } from '../audit/read-queries.ts'
 import type { Job } from '../background-jobs.ts'
 import type { Config } from '../config.ts'
 import { nextLink } from '../consents/service.ts'
@@ -284,8 +285,15 @@ export async function purgeNamed(
 
 const maxNamed = 100
 
+const monthsOfReads = 13
+
+function readsKeptSince(now: Date): Date {
+  return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - monthsOfReads, now.getUTCDate()))
+}
+
 /**
- * Runs every minute if `purgeAfterDays` is 0, else hourly; only deletes expired records if it is null.
+ * Runs every minute if `purgeAfterDays` is 0, else hourly; only deletes expired records if it is null. Also deletes
+ * old rows of the access log.
  * @throws OperatorError that names the records whose history does not verify
  */
 export function purgeJob(
@@ -294,12 +302,13 @@ export function purgeJob(
   onProblem: OnProblem = () => {},
 ): Job {
   const run = async (signal: AbortSignal) => {
-    const done = { deleted: 0, purged: 0 }
+    const done = { deleted: 0, purged: 0, reads: 0 }
     const unverified: (string | null)[] = []
     const onUnverified = ({ consent_id }: DatabaseFinding) => void unverified.push(consent_id)
     const before = days === null ? null : purgeBefore(days)
     let failure: unknown
     try {
+      done.reads = await deleteReads(sql, readsKeptSince(new Date()))
       for await (const account of purge(sql, { before, signal, onUnverified, onProblem, isModest: true })) {
         done.deleted += account.expired
         done.purged += account.purged
@@ -309,7 +318,7 @@ export function purgeJob(
     }
     if (unverified.length > 0) throw new OperatorError(unverifiedMessage(unverified, done.purged, failure))
     if (failure) throw failure
-    return done.deleted + done.purged > 0 ? done : null
+    return done.deleted + done.purged + done.reads > 0 ? done : null
   }
   return { name: 'purging', intervalMs: days === 0 ? minuteMs : 60 * minuteMs, run }
 }

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { check, purgedPerUnit, subjects } from '../../src/contract/index.ts'
+import type { AccessLog } from '../audit/access-log.ts'
 import type { ConsentDeps } from '../consents/deps.ts'
 import { dbErrorCode } from '../db/errors.ts'
 import { spendForAll } from '../http/gate.ts'
@@ -33,22 +34,34 @@ function isDryRun(body: unknown): boolean {
   return (body as { dry_run?: unknown } | null | undefined)?.dry_run === true
 }
 
-type RouteDeps = Deps & Pick<ConsentDeps, 'notices'> & { readonly quota: Quota }
+type RouteDeps = Deps & Pick<ConsentDeps, 'notices'> & { readonly quota: Quota; readonly accessLog: AccessLog }
 
 export function subjectRoutes(app: FastifyInstance, deps: RouteDeps): void {
-  route(app, check, ({ query }, { caller }) => checkSubject(deps, caller, query))
-  route(app, subjects.erase, ({ body }, { caller, request }) => eraseSubject(deps, caller, body, erasureOf(request)), {
-    isIdempotent: () => true,
-    isRead: isDryRun,
+  const { accessLog } = deps
+  route(app, check, async ({ query }, { caller }) => {
+    const answer = await checkSubject(deps, caller, query)
+    accessLog.record(caller, 'check', query.subject_id)
+    return answer
   })
   route(
     app,
-    subjects.withdraw,
-    ({ body }, { caller, request }) => withdrawPurposes(deps, caller, body, withdrawalOf(request)),
-    {
-      isIdempotent: () => true,
-      isRead: isDryRun,
+    subjects.erase,
+    async ({ body }, { caller, request }) => {
+      const erased = await eraseSubject(deps, caller, body, erasureOf(request))
+      if (body.dry_run) accessLog.record(caller, 'erasure_preview', body.subject_id)
+      return erased
     },
+    { isIdempotent: () => true, isRead: isDryRun },
+  )
+  route(
+    app,
+    subjects.withdraw,
+    async ({ body }, { caller, request }) => {
+      const withdrawn = await withdrawPurposes(deps, caller, body, withdrawalOf(request))
+      if (body.dry_run) accessLog.record(caller, 'withdrawal_preview', body.subject_id)
+      return withdrawn
+    },
+    { isIdempotent: () => true, isRead: isDryRun },
   )
   route(
     app,
@@ -77,8 +90,14 @@ export function subjectRoutes(app: FastifyInstance, deps: RouteDeps): void {
       isRead: isDryRun,
     },
   )
-  route(app, subjects.nearMatches, ({ body }, { caller }) => getNearMatches(deps, caller, body), {
-    isIdempotent: () => true,
-    isRead: () => true,
-  })
+  route(
+    app,
+    subjects.nearMatches,
+    async ({ body }, { caller }) => {
+      const near = await getNearMatches(deps, caller, body)
+      accessLog.record(caller, 'near_matches', body.subject_id)
+      return near
+    },
+    { isIdempotent: () => true, isRead: () => true },
+  )
 }

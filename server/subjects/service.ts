@@ -1,4 +1,3 @@
-import { createHmac } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 import { describeDeletion } from '../../src/contract/documents/deletion-statement.ts'
@@ -22,6 +21,7 @@ import type { Signer } from '../evidence/signer.ts'
 import { newId, readInstant } from '../ids.ts'
 import { inspectRecords } from '../verify/records.ts'
 import { newWritten, type Written, writeInBatches } from './batches.ts'
+import { hashSubject, type SubjectSecret } from './hmac.ts'
 import {
   countBySite,
   findDeleted,
@@ -34,11 +34,10 @@ import {
   type SiteCount,
 } from './queries.ts'
 
-export interface Deps {
+export interface Deps extends SubjectSecret {
   readonly sql: Sql
   readonly config: Pick<Config, 'purgeAfterDays'>
   readonly signer: Signer
-  readonly subjectSecret: Uint8Array
 }
 
 export interface Progress extends Written<BatchLink, DeletedRow> {
@@ -229,14 +228,8 @@ export function signingTime(until: number): number {
   return Math.max(0, until - performance.now() - 100)
 }
 
-/** Returns an HMAC: only the service, with its responses to erasures, can test a guess. */
-export function standInOf(
-  { subjectSecret }: Pick<Deps, 'subjectSecret'>,
-  { accountId }: Caller,
-  subjectId: string,
-): string {
-  const accountKey = createHmac('sha256', subjectSecret).update(accountId).digest()
-  return createHmac('sha256', accountKey).update(subjectId).digest('hex')
+export function standInOf(secret: SubjectSecret, { accountId }: Caller, subjectId: string): string {
+  return hashSubject(secret, accountId, subjectId).toString('hex')
 }
 
 async function certify(deps: Deps, done: Done): Promise<string> {

@@ -10,6 +10,7 @@ import { keys } from './keys.ts'
 import { log } from './log.ts'
 import { noticeSubjects } from './notice-subjects.ts'
 import { notices } from './notices.ts'
+import { reads } from './reads.ts'
 import { evidence, receipt } from './receipt.ts'
 import { requests } from './requests.ts'
 import { restore } from './restore.ts'
@@ -29,7 +30,7 @@ export const api = {
   notices: { ...notices, subjects: noticeSubjects },
   subjects: { ...subjects, check },
   requests,
-  audit,
+  audit: { ...audit, reads },
   caller,
   usage,
   stats,

@@ -11,6 +11,7 @@ import { keysDocs } from './keys.ts'
 import { logDocs } from './log.ts'
 import { noticeSubjectsDocs } from './notice-subjects.ts'
 import { noticesDocs } from './notices.ts'
+import { readsDocs } from './reads.ts'
 import { evidenceDocs, receiptDocs } from './receipt.ts'
 import { requestsDocs } from './requests.ts'
 import { restoreDocs } from './restore.ts'
@@ -40,7 +41,7 @@ export const apiDocs: { readonly [Name in keyof typeof api]: ResourceDocs<(typeo
   notices: { ...noticesDocs, endpoints: { ...noticesDocs.endpoints, subjects: noticeSubjectsDocs } },
   subjects: { ...subjectsDocs, endpoints: { ...subjectsDocs.endpoints, check: checkDocs } },
   requests: requestsDocs,
-  audit: auditDocs,
+  audit: { ...auditDocs, endpoints: { ...auditDocs.endpoints, reads: readsDocs } },
   caller: callerDocs,
   usage: usageDocs,
   stats: statsDocs,

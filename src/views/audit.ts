@@ -1,4 +1,5 @@
 import type { AccountEntry } from '../contract/audit.ts'
+import type { SubjectRead } from '../contract/reads.ts'
 import type { View } from '../output/index.ts'
 import { field, second } from './field.ts'
 
@@ -17,7 +18,18 @@ export const auditView: View<AccountEntry> = {
   ],
 }
 
-function nameOf({ actor: { kind, id, name } }: AccountEntry): string {
+export const readView: View<SubjectRead> = {
+  id: row => row.id,
+  columns: [
+    field('id', { whole: true, rank: 5 }),
+    field('at', { text: row => second(row.at), whole: true, rank: 1 }),
+    { name: 'actor', text: nameOf, value: ({ actor }) => actor, rank: 3 },
+    field('operation', { whole: true, rank: 2 }),
+    field('subject_hmac', { rank: 4 }),
+  ],
+}
+
+function nameOf({ actor: { kind, id, name } }: Pick<AccountEntry, 'actor'>): string {
   return name ?? id ?? kind
 }
 

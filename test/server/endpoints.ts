@@ -3,18 +3,21 @@ import { expect, vi } from 'vitest'
 import type * as z from 'zod'
 import { insertUser } from '../../server/accounts/queries.ts'
 import { machine } from '../../server/audit/entries.ts'
+import { insertReads } from '../../server/audit/read-queries.ts'
 import { hashOf, hintOf, newApiKey } from '../../server/auth/credential.ts'
 import { encodeCursor } from '../../server/cursor.ts'
 import { coverAccount } from '../../server/evidence/log.ts'
 import { openSigner, type Signer } from '../../server/evidence/signer.ts'
 import { newId } from '../../server/ids.ts'
 import { insertKey } from '../../server/keys/queries.ts'
+import { hashSubject } from '../../server/subjects/hmac.ts'
 import { api, type Endpoint, type Role } from '../../src/contract/index.ts'
 import {
   type CallOptions,
   cursorSecret,
   mediaBytes,
   type Signed,
+  subjectSecret,
   type TestAccount,
   type TestService,
 } from '../support/service.ts'
@@ -80,6 +83,7 @@ export async function newHoldings(service: TestService): Promise<Holdings> {
     machine,
   )
   await coverLog(service.sql, accountId)
+  await addRead(service, account)
   await service.quota.settle()
   const expectNoted = async () => {
     const [used] = await service.sql`
@@ -104,6 +108,13 @@ async function addNotices(sql: Sql, { accountId, siteId }: TestAccount): Promise
     insert into notice_texts (account_id, site_id, policy_version, language, media_type, sha256, content)
     select account_id, site_id, policy_version, language, 'text/plain', sha256('We use'), 'We use'
     from notices, (values ('de'), ('en')) as used (language) where account_id = ${accountId}`
+}
+
+/** As the service writes it half a second after a read. */
+async function addRead({ sql }: TestService, account: TestAccount): Promise<void> {
+  const { accountId, keyId } = account
+  const subjectHmac = hashSubject({ subjectSecret }, accountId, subjectOf(account))
+  await insertReads(sql, accountId, [{ id: newId(), operation: 'get', subjectHmac, readBy: 'api_key', actorId: keyId }])
 }
 
 /** A route that ends a draft has one of its own. */
@@ -145,7 +156,10 @@ export function ownValue(
   const values: Record<string, string | undefined> = {
     id: ids[resource],
     site_id: own.siteId,
-    cursor: { requests: own.requestCursor, notices: noticeCursor(own), audit: own.auditCursor }[resource] ?? own.cursor,
+    cursor:
+      route === 'audit.reads'
+        ? firstCursor(own, { of: 'reads' })
+        : ({ requests: own.requestCursor, notices: noticeCursor(own), audit: own.auditCursor }[resource] ?? own.cursor),
     subject_id: subjectOf(own),
     consent_id: labelOf(own),
     record_id: own.live,
@@ -159,8 +173,12 @@ export function ownValue(
 }
 
 /** A cursor before the newest record, as a page of a notice's subjects would have it. */
-function noticeCursor({ accountId, siteId }: Holdings): string {
-  const filters = { of: 'notice subjects', site_id: siteId, version: 1 }
+function noticeCursor(own: Holdings): string {
+  return firstCursor(own, { of: 'notice subjects', site_id: own.siteId, version: 1 })
+}
+
+/** A cursor before the newest entry of a list. */
+function firstCursor({ accountId }: Holdings, filters: Readonly<Record<string, unknown>>): string {
   return encodeCursor({ secret: cursorSecret, accountId, filters }, newId())
 }
 

@@ -22,9 +22,9 @@ const edges = [
     for: /\/src\/((jobs|io)\/|commands\/consents\/bulk\/[^/]+$)/,
   },
   {
-    of: /\/(held-|insert-)?queries\.ts$/,
+    of: /\/(held-|insert-|read-)?queries\.ts$/,
     by: 'edges/queries.ts',
-    for: /\/server\/(auth|consents|notices|quota)\//,
+    for: /\/server\/(audit|auth|consents|notices|quota)\//,
   },
   { of: /^fastify$/, by: 'edges/fastify.ts' },
   { of: /^\.\/routes\.ts$/, by: 'edges/routes.ts', for: /\/server\/app\.ts$/ },

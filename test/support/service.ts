@@ -86,6 +86,9 @@ export const cursorSecret = Buffer.alloc(32, 7)
 /** What they make the consent tokens of visitors with. */
 export const consentTokenSecret = Buffer.alloc(32, 6)
 
+/** What they name data subjects with. */
+export const subjectSecret = Buffer.alloc(32, 9)
+
 /** What the service is configured as unless a test says otherwise. */
 export const usualConfig: AppOptions['config'] = {
   ipStorage: 'truncated',
@@ -139,7 +142,7 @@ export async function startNode(sql: Sql, { config, ...options }: ServiceOptions
     cursorSecret,
     consentTokenSecret,
     sessionSecret,
-    subjectSecret: Buffer.alloc(32, 9),
+    subjectSecret,
     originSecret: options.originSecret ?? (await sharedSecret(sql, originSecretName)), // which admin verify reads
     ...options,
   })

@@ -190,14 +190,14 @@ describe('getConsent › calls in one tick', () => {
     const ids = [one.id, unknownId, gone.id, foreign.id, one.id]
     const outcomes = await Promise.allSettled(ids.map(id => getConsent(deps, caller, id, false)))
     const missing = { reason: { code: 'not_found' } }
-    const whole = { value: expect.stringContaining('"subject_id":"one"') }
+    const whole = { value: { json: expect.stringContaining('"subject_id":"one"') } }
     expect(outcomes).toMatchObject([whole, missing, missing, missing, whole])
     expect(statements()).toBe(1)
     const both = await Promise.all([
       getConsent(deps, caller, gone.id, true),
       getConsent(deps, caller, gone.id, false).catch(error => error),
     ])
-    expect(both).toMatchObject([expect.stringContaining(gone.id), { code: 'not_found' }])
+    expect(both).toMatchObject([{ json: expect.stringContaining(gone.id) }, { code: 'not_found' }])
   })
 
   it('run as one statement per account, and no account reads the records of another', async () => {

@@ -59,6 +59,7 @@ it('scopes › open every route to a key, with these exceptions', () => {
     'sites.create session',
     'sites.update session',
     'sites.rotateToken session',
+    'audit.reads session',
     'signingKeys.list anyone',
     'health.live anyone',
     'health.ready anyone',

@@ -287,7 +287,7 @@ describe('a purge', () => {
     const [not, monthly, atOnce] = [null, 30, 0].map(days => purgeJob(service.sql, { purgeAfterDays: days }))
     expect(await not?.run(never)).toBe(null)
     expect(await monthly?.run(never)).toBe(null)
-    expect(await atOnce?.run(never)).toEqual({ deleted: 0, purged: 2 })
+    expect(await atOnce?.run(never)).toEqual({ deleted: 0, purged: 2, reads: 0 })
     expect(await atOnce?.run(never)).toBe(null)
     expect(monthly?.intervalMs).toBe(60 * 60_000)
     expect(atOnce?.intervalMs).toBe(60_000)

@@ -26,7 +26,7 @@ it('roles › of each route are these', () => {
     endpoints.filter(({ endpoint: { access, roles } }) => /account|session/.test(access) !== (roles !== undefined)),
   ).toEqual([])
   expect(Object.fromEntries(byRoles)).toEqual({
-    owner: ['keys.create', 'keys.revoke', 'sites.create', 'sites.rotateToken', 'sites.update'],
+    owner: ['audit.reads', 'keys.create', 'keys.revoke', 'sites.create', 'sites.rotateToken', 'sites.update'],
     'owner operator': [
       'consents.create',
       'consents.createBatch',

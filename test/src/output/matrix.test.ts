@@ -33,6 +33,7 @@ const silent = [
 const elsewhere = [
   ...['add', 'list', 'next', 'show', 'update', 'extend', 'close', 'report'].map(name => `requests ${name}`),
   'audit list',
+  'audit reads',
   'admin checkpoint',
   'admin export',
   'admin import',
