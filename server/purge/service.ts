@@ -308,6 +308,7 @@ export function purgeJob(
     const before = days === null ? null : purgeBefore(days)
     let failure: unknown
     try {
+      await checkClock(sql)
       done.reads = await deleteReads(sql, readsKeptSince(new Date()))
       for await (const account of purge(sql, { before, signal, onUnverified, onProblem, isModest: true })) {
         done.deleted += account.expired

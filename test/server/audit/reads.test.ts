@@ -136,7 +136,14 @@ describe('access log', () => {
       accountId,
       [old, kept].map(id => ({ id, ...rest })),
     )
-    await purgeJob(service.sql, { purgeAfterDays: null }).run(new AbortController().signal)
+    const job = purgeJob(service.sql, { purgeAfterDays: null })
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 40 * 24 * 60 * 60 * 1000 })
+    await expect(job.run(new AbortController().signal)).rejects.toThrow(
+      'the clocks of this machine and of the database',
+    )
+    vi.useRealTimers()
+    expect(await list('?subject_id=long%20ago')).toHaveLength(2)
+    await job.run(new AbortController().signal)
     expect((await list('?subject_id=long%20ago')).map(({ id }) => id)).toEqual([kept])
   })
 })

@@ -299,9 +299,10 @@ describe('a purge', () => {
     let isOver = false
     const writing = write(target, ledger, { clients: 8 }, () => isOver)
     const until = performance.now() + 1200
+    let purged = 0
     const purging = async () => {
-      while (performance.now() < until) {
-        await purgeNow(service.sql)
+      while (performance.now() < until || purged === 0) {
+        for (const count of (await purgeNow(service.sql)).values()) purged += count
         await delay(5 * Math.random())
       }
     }
@@ -310,9 +311,6 @@ describe('a purge', () => {
     await writing
     await purgeNow(service.sql)
     expect(await findContradictions(target, service.sql, ledger)).toEqual([])
-    const [count] = await service.sql<{ n: number }[]>`
-      select count(*)::integer as n from consents where account_id = ${target.accountId} and purged_at is not null`
-    expect(count?.n).toBeGreaterThan(0)
     expect(ledger.requests.filter(({ isExpected }) => !isExpected)).toEqual([])
   })
 })

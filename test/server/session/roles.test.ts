@@ -107,7 +107,9 @@ describe('session of a reader', () => {
     const isOwn = (
       route: string, // or names its time
     ) => ['session.get', 'caller.get', 'consents.receipt', 'consents.evidence', 'subjects.check'].includes(route)
-    for (const of of routes.filter(({ route, endpoint }) => endpoint.method === 'GET' && !isOwn(route))) {
+    const isShared = ({ route, endpoint }: (typeof endpoints)[number]) =>
+      endpoint.method === 'GET' && endpoint.roles?.includes('reader') && !isOwn(route)
+    for (const of of routes.filter(isShared)) {
       const [method, path] = requestFor(of, own)
       const [seen, all] = [
         await service.call(method, path, { headers: reader }),
