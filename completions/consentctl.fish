@@ -241,6 +241,14 @@ set -g __consentctl_table \
     'requests report|--from|none|first day of receipt, such as 2026-03-01 (default: January 1 of this year)' \
     'requests report|--to|none|last day of receipt (today)' \
     'requests report|--format|none|md: Markdown; csv: a line for each request (a page on a terminal)' \
+    'hold|add|=hold add|Add a legal hold' \
+    'hold|list|=hold list|List the legal holds that stand' \
+    'hold|remove|=hold remove|Remove a legal hold before its end' \
+    'hold add|--reason|none|why the records are needed; it stays in the log and should name nobody' \
+    'hold add|--until|none|when the hold ends: 2028-12-31 (end of day, UTC), or 90d from now' \
+    'hold add|--ticket|@tickets|where the claim is handled' \
+    'hold remove|--yes||skip the confirmation prompt' \
+    'hold remove|-y||skip the confirmation prompt' \
     'evidence|--subject|none|all records of a data subject, each in a folder named by its id' \
     'evidence|--pdf-ready||only the certificate, one HTML page: print it to PDF in a browser' \
     'verify|--keys|files|verify with the keys in this JWK set, as a service publishes it' \
@@ -507,6 +515,7 @@ set -g __consentctl_table \
     '|stats|=stats|Count records, persons and their answers' \
     '|subject|=subject|Find, export and erase the data of a person, with proof' \
     '|requests|=requests|Manage the register of data subject requests' \
+    '|hold|=hold|Keep the records of a person from deletion' \
     '|receipt|=receipt|Print the signed receipt of a record' \
     '|evidence|=evidence|Write evidence of a record that verifies offline' \
     '|verify|=verify|Verify receipts, other signed documents and evidence, also offline' \

@@ -5,6 +5,7 @@ import { bannerRoutes } from './banner/routes.ts'
 import { consentRoutes } from './consents/routes.ts'
 import { logRoutes, signingKeyRoutes } from './evidence/routes.ts'
 import { healthRoutes } from './health/routes.ts'
+import { holdRoutes } from './holds/routes.ts'
 import { keyRoutes } from './keys/routes.ts'
 import { noticeRoutes } from './notices/routes.ts'
 import { openapiRoutes } from './openapi/document.ts'
@@ -27,6 +28,7 @@ type RouteDeps = Deps<typeof healthRoutes> &
   Deps<typeof noticeRoutes> &
   Deps<typeof subjectRoutes> &
   Deps<typeof requestRoutes> &
+  Deps<typeof holdRoutes> &
   Deps<typeof usageRoutes> &
   Deps<typeof auditRoutes> &
   Deps<typeof signingKeyRoutes> &
@@ -44,6 +46,7 @@ export function installRoutes(app: FastifyInstance, deps: RouteDeps): void {
   noticeRoutes(app, deps)
   subjectRoutes(app, deps)
   requestRoutes(app, deps)
+  holdRoutes(app, deps)
   auditRoutes(app, deps)
   usageRoutes(app, deps)
   statsRoutes(app, deps)

@@ -79,6 +79,13 @@ export function detailsDigest(sql: Sql, { ticket, hmacs, assignee, reasons }: Re
     ${assignee}, ${reasons})::text, 'UTF8')), 'hex')`
 }
 
+/** Row `h` of holds. */
+export const holdState = staticFragment(
+  sql => sql`jsonb_build_object('id', h.id, 'subject_hmac', encode(h.subject_hmac, 'hex'), 'reason', h.reason,
+    'ticket', h.ticket, 'held_until', ${instant(sql, sql`h.held_until`)},
+    'created_at', ${instant(sql, sql`h.created_at`)})`,
+)
+
 /** Row `n` of notices, with the stored digests of its texts. */
 export function noticeState(sql: Sql, accountId: string): Fragment {
   return manifest(sql, noticeTexts(sql, accountId))

@@ -39,6 +39,7 @@ const grants: Readonly<Record<string, string>> = {
   notice_texts: deleted,
   subject_requests: updated,
   subject_reads: deleted,
+  holds: deleted,
   key_statements: inserted,
   verifications: updated,
   statistics: updated,

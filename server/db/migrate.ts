@@ -6,6 +6,7 @@ import accounts from './migrations/0001_baseline/accounts.sql'
 import consents from './migrations/0001_baseline/consents.sql'
 import functions from './migrations/0001_baseline/functions.sql'
 import history from './migrations/0001_baseline/history.sql'
+import holds from './migrations/0001_baseline/holds.sql'
 import notices from './migrations/0001_baseline/notices.sql'
 import reads from './migrations/0001_baseline/reads.sql'
 import requests from './migrations/0001_baseline/requests.sql'
@@ -19,7 +20,7 @@ export type Migration = readonly [name: string, steps: readonly string[], oldest
  * schema whose programs may start after the migration; default: only programs that know it.
  */
 const migrations: readonly Migration[] = [
-  ['0001_baseline', [accounts, consents, history, notices, requests, reads, statistics, signing, functions]],
+  ['0001_baseline', [accounts, consents, history, notices, requests, holds, reads, statistics, signing, functions]],
 ]
 
 export const schemaVersion = migrations.at(-1)?.[0] ?? ''

@@ -6,6 +6,7 @@ import type { BatchLink, ChainRow } from '../consents/rows.ts'
 import { toArrayLiteral } from '../db/fragments.ts'
 
 export interface DueRow extends Pick<ChainRow, 'id' | 'version'> {
+  subject_id: string | null
   /** Text, because a Date has fewer digits and no infinity. */
   deleted_at: string
 }
@@ -40,7 +41,7 @@ export function findDue(
   limit: number,
 ): Promise<DueRow[]> {
   return sql<DueRow[]>`
-    select id, version, deleted_at::text as deleted_at from consents
+    select id, version, subject_id, deleted_at::text as deleted_at from consents
     where account_id = ${accountId} and ${isDue(sql, before)}
       ${after ? sql`and (consents.deleted_at, id) > (${after.deleted_at}::text::timestamptz, ${after.id}::uuid)` : sql``}
     order by consents.deleted_at, id limit ${limit}`
@@ -48,7 +49,7 @@ export function findDue(
 
 export function findNamed(sql: Sql, accountId: string, ids: readonly string[]): Promise<DueRow[]> {
   return sql<DueRow[]>`
-    select id, version, deleted_at::text as deleted_at from consents
+    select id, version, subject_id, deleted_at::text as deleted_at from consents
     where account_id = ${accountId} and id = any (${toArrayLiteral(ids)}::uuid[])
       and consents.deleted_at is not null and purged_at is null
     order by id`

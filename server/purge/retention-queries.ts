@@ -95,13 +95,17 @@ function withdrawal(sql: Sql, accountId: string): Fragment {
       order by h.version desc limit 1)`
 }
 
-export function findExpired(sql: Sql, site: RetentionSite, ids: readonly string[]): Promise<StateRow[]> {
+export function findExpired(
+  sql: Sql,
+  site: RetentionSite,
+  ids: readonly string[],
+): Promise<(StateRow & { readonly subject_id: string | null })[]> {
   const { account_id, id, retention } = site
   const named = retention.after === 'withdrawal' ? sql`${namedPurposes(sql, account_id, sql`consents.id`)}` : sql`null`
-  return sql<StateRow[]>`
-    select t.id, t.version, t.chain_head, t.updated_at, t.accepted, t.preferences, t.policy_version
+  return sql<(StateRow & { subject_id: string | null })[]>`
+    select t.id, t.subject_id, t.version, t.chain_head, t.updated_at, t.accepted, t.preferences, t.policy_version
     from (
-      select id, version, chain_head, created_at, updated_at, expires_at, accepted, preferences, policy_version, notice_entry,
+      select id, subject_id, version, chain_head, created_at, updated_at, expires_at, accepted, preferences, policy_version, notice_entry,
         ${named} as named
       from consents
       where account_id = ${account_id} and id = any (${toArrayLiteral(ids)}::uuid[]) and site_id = ${id}

@@ -4,6 +4,7 @@ import { system } from '../../src/evidence/chain.ts'
 import type { StateRow } from '../consents/rows.ts'
 import { deleteBatch } from '../consents/service.ts'
 import { bisect } from '../db/bisect.ts'
+import { findHolds } from '../holds/held.ts'
 import { lastIdAt, noId } from '../ids.ts'
 import { type Pace, pauseAfter } from '../pace.ts'
 import { dayMs, Failures } from './failures.ts'
@@ -16,7 +17,8 @@ const recordsPerPage = 200
 export async function deleteExpired(sql: Sql, pace: Pace, failures: Failures): Promise<Map<string, number>> {
   return await forEachPage(sql, { signal: pace.signal, failures }, async (site, ids) => {
     const start = performance.now()
-    const rows = await findExpired(sql, site, ids)
+    const findHold = await findHolds(sql, site.account_id)
+    const rows = (await findExpired(sql, site, ids)).filter(row => !findHold(row.subject_id))
     const deleteRows = (rows: readonly StateRow[]) => deleteBatch(sql, site.account_id, rows, system)
     const onFailure = (id: string, error: unknown) =>
       failures.add(`the record ${id} of the account ${site.account_id}`, error)

@@ -9,6 +9,7 @@ import { nextLink } from '../consents/service.ts'
 import { bisect } from '../db/bisect.ts'
 import { dbErrorCode } from '../db/errors.ts'
 import { checkClock } from '../health/monitor.ts'
+import { findHolds } from '../holds/held.ts'
 import { noId } from '../ids.ts'
 import { type Pace, pauseAfter } from '../pace.ts'
 import { countBeforePurge } from '../stats/counting.ts'
@@ -253,7 +254,9 @@ async function purgeAccount(
       after = due.at(-1) ?? null
       if (!after) break
       const order = { ...pace, actor: system, by, onProblem }
-      const batches = await bisect(due, rows => purgeBatch(sql, accountId, rows, order), onFailure)
+      const findHold = await findHolds(sql, accountId)
+      const free = due.filter(row => !findHold(row.subject_id))
+      const batches = await bisect(free, rows => purgeBatch(sql, accountId, rows, order), onFailure)
       for (const batch of batches) {
         purged += batch.purged
         for (const finding of batch.unverified) await onUnverified(finding)
@@ -266,7 +269,7 @@ async function purgeAccount(
   return purged
 }
 
-/** Skips records that are not deleted, fail, do not verify, or that another node is purging. */
+/** Skips records that are not deleted, held, fail, do not verify, or that another node is purging. */
 export async function purgeNamed(
   sql: Sql,
   accountId: string,
@@ -274,7 +277,8 @@ export async function purgeNamed(
   given: Omit<Order, 'by'>,
 ): Promise<void> {
   const order = { ...given, by: administrator(given.actor) }
-  let left = await queries.findNamed(sql, accountId, ids)
+  const findHold = await findHolds(sql, accountId)
+  let left = (await queries.findNamed(sql, accountId, ids)).filter(row => !findHold(row.subject_id))
   while (left.length > 0 && !order.signal.aborted) {
     const due = withinReach(left).slice(0, recordsPerPage)
     const onFailure = (id: string, error: unknown) => void order.onProblem(toProblem(`the record ${id} is left`, error))

@@ -9,3 +9,12 @@ export function hashSubject({ subjectSecret }: SubjectSecret, accountId: string,
   const accountKey = createHmac('sha256', subjectSecret).update(accountId).digest()
   return createHmac('sha256', accountKey).update(subjectId).digest()
 }
+
+/** In hexadecimal, as certificates and the register have it. */
+export function standInOf(
+  secret: SubjectSecret,
+  { accountId }: { readonly accountId: string },
+  subjectId: string,
+): string {
+  return hashSubject(secret, accountId, subjectId).toString('hex')
+}

@@ -2,6 +2,7 @@ import { type PurgeCertificate, purgeStatement } from '../../src/contract/docume
 import type { PurgeAnswer, PurgeQuestion, SubjectPurge, SubjectPurged } from '../../src/contract/index.ts'
 import type { Caller } from '../auth/caller.ts'
 import { unavailable } from '../failure.ts'
+import { requireRecordsNotHeld } from '../holds/held.ts'
 import { newId, readInstant } from '../ids.ts'
 import { purgeNamed } from '../purge/service.ts'
 import type { StoredRecord } from '../verify/queries.ts'
@@ -65,6 +66,7 @@ export async function purgeSubject(
 ): Promise<SubjectPurged> {
   const until = performance.now() + timeLeftMs
   if (!dry_run) {
+    await requireRecordsNotHeld(deps.sql, caller.accountId, ids)
     await deps.signer.requireReady(0.2 * timeLeftMs)
     const signal = AbortSignal.timeout(Math.floor(purgeShare * timeLeftMs))
     await purgeNamed(deps.sql, caller.accountId, ids, { signal, actor: caller, onProblem })

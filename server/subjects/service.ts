@@ -4,6 +4,7 @@ import { describeDeletion } from '../../src/contract/documents/deletion-statemen
 import type { ErasureCertificate } from '../../src/contract/documents/erasure-certificate.ts'
 import {
   erasedRecordsLimit,
+  type HoldNotice,
   type NearMatches,
   nearMatchesLimit,
   type SubjectErased,
@@ -18,10 +19,11 @@ import { deletionLinks } from '../consents/service.ts'
 import { bisect } from '../db/bisect.ts'
 import type { Reach } from '../db/reach.ts'
 import type { Signer } from '../evidence/signer.ts'
+import { findHoldOf } from '../holds/held.ts'
 import { newId, readInstant } from '../ids.ts'
 import { inspectRecords } from '../verify/records.ts'
 import { newWritten, type Written, writeInBatches } from './batches.ts'
-import { hashSubject, type SubjectSecret } from './hmac.ts'
+import { type SubjectSecret, standInOf } from './hmac.ts'
 import {
   countBySite,
   findDeleted,
@@ -72,10 +74,12 @@ export async function eraseSubject(
   const { subject_id, ids, after, dry_run = false } = erasure
   const selection: Selection = { subjectId: subject_id, ids, after }
   const timeLeftMs = () => progress.until - performance.now()
+  const held = await findHoldOf(sql, accountId, subject_id)
   let isMarked = true
   if (!dry_run) {
     await deps.signer.requireReady(shares.readiness * timeLeftMs())
-    await deleteSelected(sql, caller, selection, progress, performance.now() + shares.deletion * timeLeftMs())
+    if (!held)
+      await deleteSelected(sql, caller, selection, progress, performance.now() + shares.deletion * timeLeftMs())
     isMarked = await markDeleted(sql, caller, subject_id, progress, performance.now() + shares.marks * timeLeftMs())
   }
   const erased = await findErased(sql, accountId, progress)
@@ -90,6 +94,7 @@ export async function eraseSubject(
     marked: progress.marked.size,
     already_deleted: earlier.map(toJson),
     unverified: [] as string[],
+    held,
     dry_run,
     subject_hmac: standInOf(deps, caller, subject_id),
   }
@@ -103,7 +108,7 @@ export async function eraseSubject(
   const until = performance.now() + shares.verification * timeLeftMs()
   const unverified = await findUnverified(sql, accountId, deleted, until)
   const sites = countErased(erased)
-  const certificate = await certify(deps, { caller, erasure, erased, unverified, sites, counts, progress })
+  const certificate = await certify(deps, { caller, erasure, erased, unverified, sites, counts, progress, held })
   return { ...state, ...totalOf(sites), records: erased.map(toJson), unverified: [...unverified], certificate }
 }
 
@@ -221,6 +226,7 @@ interface Done {
   readonly unverified: ReadonlySet<string>
   readonly sites: readonly SiteRecords[]
   readonly counts: readonly SiteCount[]
+  readonly held: HoldNotice | null
 }
 
 /** Returns milliseconds, less a reserve for the response. */
@@ -228,12 +234,8 @@ export function signingTime(until: number): number {
   return Math.max(0, until - performance.now() - 100)
 }
 
-export function standInOf(secret: SubjectSecret, { accountId }: Caller, subjectId: string): string {
-  return hashSubject(secret, accountId, subjectId).toString('hex')
-}
-
 async function certify(deps: Deps, done: Done): Promise<string> {
-  const { caller, erasure, progress, erased, unverified, sites: erasedBySite, counts } = done
+  const { caller, erasure, progress, erased, unverified, sites: erasedBySite, counts, held } = done
   const { signer, config } = deps
   const sites = new Map<string, ErasureCertificate['sites'][number]>()
   // A record may be purged right after its deletion, so `counts` may lack its site.
@@ -261,6 +263,7 @@ async function certify(deps: Deps, done: Done): Promise<string> {
     purge_after_days: config.purgeAfterDays,
     request_id: progress.requestId,
     records: erased.map(({ id, deleted_at }) => ({ id, deleted_at: deleted_at?.toISOString() ?? '' })),
+    ...(held && { held }),
     unverified: erased.map(({ id }) => id).filter(id => unverified.has(id)),
   }
   return await signer.sign(certificate, signingTime(progress.until))

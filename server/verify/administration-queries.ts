@@ -1,6 +1,7 @@
 import type { Sql } from 'postgres'
 import {
   accountState,
+  holdState,
   keyState,
   requestState,
   siteState,
@@ -92,6 +93,12 @@ export async function* listSettings(sql: Sql, accountId: string): AsyncGenerator
     last => sql`
       select r.id, 'request ' || r.id as name, ${requestState(sql)}::text as state from subject_requests r
       where r.account_id = ${accountId} and r.id > ${last?.id ?? noId} order by r.id limit ${rowsPerPage}`,
+  )
+  yield* pages<SettingRow & { readonly id: string }>(
+    rowsPerPage,
+    last => sql`
+      select h.id, 'hold ' || h.id as name, ${holdState(sql)}::text as state from holds h
+      where h.account_id = ${accountId} and h.id > ${last?.id ?? noId} order by h.id limit ${rowsPerPage}`,
   )
   yield* pages<SettingRow & { readonly site_id: string; readonly policy_version: number }>(
     noticesPerPage,

@@ -6,6 +6,7 @@ import { check } from './check.ts'
 import { consents } from './consents.ts'
 import { description } from './description.ts'
 import { health } from './health.ts'
+import { holds } from './holds.ts'
 import { keys } from './keys.ts'
 import { log } from './log.ts'
 import { noticeSubjects } from './notice-subjects.ts'
@@ -31,6 +32,7 @@ export const api = {
   subjects: { ...subjects, check },
   requests,
   audit: { ...audit, reads },
+  holds,
   caller,
   usage,
   stats,

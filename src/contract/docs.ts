@@ -7,6 +7,7 @@ import { checkDocs } from './check.ts'
 import { consentsDocs } from './consents.ts'
 import type { ResourceDocs } from './endpoint.ts'
 import { healthDocs } from './health.ts'
+import { holdsDocs } from './holds.ts'
 import { keysDocs } from './keys.ts'
 import { logDocs } from './log.ts'
 import { noticeSubjectsDocs } from './notice-subjects.ts'
@@ -42,6 +43,7 @@ export const apiDocs: { readonly [Name in keyof typeof api]: ResourceDocs<(typeo
   subjects: { ...subjectsDocs, endpoints: { ...subjectsDocs.endpoints, check: checkDocs } },
   requests: requestsDocs,
   audit: { ...auditDocs, endpoints: { ...auditDocs.endpoints, reads: readsDocs } },
+  holds: holdsDocs,
   caller: callerDocs,
   usage: usageDocs,
   stats: statsDocs,

@@ -36,6 +36,7 @@ export const errorReasons = {
     'already_published',
     'concurrent_change',
     'notice_valid_longer',
+    'held',
   ],
 } as const satisfies Partial<Record<ErrorCode, readonly string[]>>
 

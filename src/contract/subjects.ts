@@ -1,5 +1,6 @@
 import * as z from 'zod'
 import { endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
+import { HoldNotice } from './holds.ts'
 import { operators, readers } from './roles.ts'
 import { ExactCount, Id, optional, Timestamp, text, Uuid } from './values.ts'
 import { SubjectWithdrawal, SubjectWithdrawn, withdrawnRecordsLimit } from './withdrawals.ts'
@@ -28,7 +29,9 @@ const SubjectRecord = z.object({
 })
 
 export const SubjectErased = z.object({
-  erased: ExactCount.describe('Number of records that this call has deleted; in a dry run, that it would delete.'),
+  erased: ExactCount.describe(
+    'Number of records that this call has deleted; in a dry run, that it would delete without a legal hold.',
+  ),
   remaining: ExactCount.describe('Number of live records of the subject that are left.'),
   deleted: ExactCount.describe('Number of records of the subject that are deleted and not purged yet.'),
   complete: z
@@ -39,6 +42,9 @@ export const SubjectErased = z.object({
   marked: ExactCount.default(0).describe(
     'Number of records deleted before that this call has marked as covered. If it and `erased` are 0 and `complete` is false, the call has changed nothing.',
   ),
+  held: HoldNotice.nullable()
+    .default(null)
+    .describe('The legal hold that keeps the records of the subject, and ends last; null without one.'),
   dry_run: z.boolean(),
   sites: z
     .array(z.object({ site_id: Id, records: ExactCount.meta({ minimum: 1 }) }))
@@ -201,7 +207,7 @@ export const subjectsDocs: ResourceDocs<typeof subjects> = {
   endpoints: {
     erase: {
       description:
-        'Deletes the live records of exactly this `subject_id`; with `ids` only those of them that it names, so that nothing is deleted that the caller has not seen. It works batch by batch, and stops after 1000 records or before it would take too long: `complete` is then false, and the next call continues. A call can be repeated at any time: a record that an earlier call with the same `ids` deleted is in `already_deleted`, with its time of deletion. A dry run lists what would be deleted, 1000 records a call: pass the last id as `after` for the next ones. It is never rejected for quota. No list has deleted records any more; their personal data is removed when they are purged.',
+        'Deletes the live records of exactly this `subject_id`; with `ids` only those of them that it names, so that nothing is deleted that the caller has not seen. It works batch by batch, and stops after 1000 records or before it would take too long: `complete` is then false, and the next call continues. A call can be repeated at any time: a record that an earlier call with the same `ids` deleted is in `already_deleted`, with its time of deletion. A dry run lists what would be deleted, 1000 records a call: pass the last id as `after` for the next ones. While a legal hold on the subject stands, it deletes nothing, and says so in `held`. It is never rejected for quota. No list has deleted records any more; their personal data is removed when they are purged.',
       success:
         'What was deleted, and a certificate: JSON whose last line is the Ed25519 signature of the lines above it. In a dry run what would be deleted, and no certificate.',
       example: { erased: 2, remaining: 0, dry_run: false },

@@ -35,7 +35,16 @@ const bySubject: DeleteCall = {
     const subject_id = subjects[batch[0]?.subject ?? 0] ?? ''
     const body = { subject_id, ids, ticket, ...(reason !== null && { reason }) }
     const answer = await api.call(subjectEndpoints.erase, { body, isIdempotent: true, onResponse, onLost })
-    const { certificate, complete, marked, unverified } = answer
+    const { certificate, complete, marked, unverified, held } = answer
+    if (held)
+      throw new CliError(
+        'held',
+        exit.rejected,
+        `a legal hold keeps the records of this person until ${held.until}: ${held.reason}`,
+        {
+          hint: 'once it has ended, or is removed (consentctl hold list), the erasure can go on',
+        },
+      )
     const { erased, earlier } = requireToldAsAsked(answer, new Set(ids))
     const records = batch.flatMap((target): RecordAnswer[] => {
       const isAbsent = !erased.has(target.id)

@@ -154,6 +154,7 @@ const adviceOf: Readonly<Record<Exclude<ErrorReason, 'missing_scope'>, Advice>> 
   erasure_requested: { hint: 'to restore it anyway: --despite-erasure' },
   already_published: {},
   notice_valid_longer: {},
+  held: { hint: 'see consentctl hold list' },
   concurrent_change: { hint: 'check what changed, and try again' },
 }
 

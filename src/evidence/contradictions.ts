@@ -53,11 +53,12 @@ function fitsEvents({ events, preferences, privacy_notice: notice, purposes }: C
 const counted = ['erased', 'deleted', 'remaining'] as const
 
 function findInCertificate(certificate: ErasureCertificate): string | null {
-  const { sites, records, unverified, erased, statement, purge_after_days } = certificate
+  const { sites, records, unverified, erased, statement, purge_after_days, held } = certificate
   const isSum = counted.every(name => certificate[name] === total(sites.map(site => site[name])))
   const ids = new Set(records.map(({ id }) => id))
   if (!isSum || records.length !== erased || ids.size !== erased || !areOnce(sites)) return 'itself on its counts'
   if (!unverified.every(id => ids.has(id))) return 'itself on what did not verify'
+  if (held && erased > 0) return 'itself on the hold'
   const said = ids.size === new Set(unverified).size ? null : describeDeletion(purge_after_days)
   return statement === said ? null : 'itself in its statement'
 }

@@ -36,6 +36,7 @@ export interface Holdings extends TestAccount {
   readonly deleted: string
   readonly cursor: string
   readonly requestId: string
+  readonly holdId: string
   readonly requestCursor: string
   readonly auditCursor: string
   /** A key that it does not use. */
@@ -93,9 +94,22 @@ export async function newHoldings(service: TestService): Promise<Holdings> {
   await vi.waitFor(expectNoted, { interval: 2 })
   const [requestId = ''] = requests
   const requestCursor = requestPage.body.next_cursor
+  const claim = { subject_id: `held of ${accountId}`, reason: 'a claim', held_until: '2999-01-31T00:00:00Z' }
+  const hold = await service.call('POST', '/api/v1/holds', { key, body: claim })
+  const holdId = hold.body.id
   const auditPage = await service.call('GET', '/api/v1/audit?limit=1', { key })
   const auditCursor = auditPage.body.next_cursor
-  return { ...account, live, deleted, cursor: page.body.next_cursor, requestId, requestCursor, auditCursor, spareKeyId }
+  return {
+    ...account,
+    live,
+    deleted,
+    cursor: page.body.next_cursor,
+    requestId,
+    holdId,
+    requestCursor,
+    auditCursor,
+    spareKeyId,
+  }
 }
 
 /** Drafts of versions 1 to 3, and the scope for them. */
@@ -152,6 +166,7 @@ export function ownValue(
     sites: own.siteId,
     notices: own.siteId,
     requests: own.requestId,
+    holds: own.holdId,
   }
   const values: Record<string, string | undefined> = {
     id: ids[resource],
@@ -195,6 +210,8 @@ const samples: Record<string, (own: Holdings) => unknown> = {
   kind: () => 'objection',
   subject_ids: own => [subjectOf(own)],
   received_on: () => '2026-03-01',
+  reason: () => 'a claim',
+  held_until: () => '2999-01-31T00:00:00Z',
 }
 
 /** Lists that some bodies must have. */

@@ -9,7 +9,7 @@ import { type AppOptions, createApp } from '../../server/app.ts'
 import { hashOf, hintOf, newApiKey, newSiteToken } from '../../server/auth/credential.ts'
 import { signSession } from '../../server/auth/session.ts'
 import { originSecretName } from '../../server/consents/origin.ts'
-import { sharedSecret } from '../../server/db/secrets.ts'
+import { findSecret, sharedSecret } from '../../server/db/secrets.ts'
 import { openSigner } from '../../server/evidence/signer.ts'
 import { newId } from '../../server/ids.ts'
 import { openGeo } from '../../server/net/geo.ts'
@@ -130,6 +130,7 @@ export function useService(options: ServiceOptions = {}): TestService {
 /** Starts a node on a database that the caller has migrated. */
 export async function startNode(sql: Sql, { config, ...options }: ServiceOptions = {}): Promise<TestNode> {
   const quota = options.quota ?? new Quota(sql)
+  await storeSubjectSecret(sql)
   const app = createApp({
     sql,
     quota,
@@ -148,6 +149,12 @@ export async function startNode(sql: Sql, { config, ...options }: ServiceOptions
   })
   const url = await app.listen({ port: 0, host: '127.0.0.1' })
   return { url, app, quota, call: (...args) => call(url, ...args) }
+}
+
+/** Where jobs and commands find it. */
+async function storeSubjectSecret(sql: Sql): Promise<void> {
+  if (await findSecret(sql, 'subject')) return
+  await sql`insert into secrets (name, value) values ('subject', ${subjectSecret}) on conflict (name) do nothing`
 }
 
 async function signIn({ sql, url }: TestService, { accountId, userId }: TestAccount): Promise<Signed> {

@@ -35,6 +35,16 @@ export const ErasureCertificate = z.strictObject({
   records: z
     .array(z.strictObject({ id: Id, deleted_at: Instant }))
     .describe('The records that this call has deleted, by id: all that `erased` counts.'),
+  held: z
+    .strictObject({
+      until: Instant.describe('When the hold ends.'),
+      reason: z.string().describe('As whoever added the hold gave it.'),
+      ticket: z.string().nullable().describe('As whoever added the hold gave it.'),
+    })
+    .optional()
+    .describe(
+      'The legal hold on the subject that stood at the call, which therefore deleted nothing (GDPR Art. 17(3)(e)); absent without one.',
+    ),
   unverified: z
     .array(Id)
     .describe(

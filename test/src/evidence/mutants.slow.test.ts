@@ -237,6 +237,15 @@ it.each<[what: string, text: () => string, ours: RegExp, python: RegExp]>([
     ...noSum,
   ],
   [
+    'a certificate of a hold with a deleted record',
+    () =>
+      changed('erasure certificate', () => ({
+        held: { until: '2030-01-01T00:00:00.000Z', reason: 'a claim', ticket: null },
+      })),
+    /contradicts itself on the hold/,
+    /it has erased records in spite of a hold/,
+  ],
+  [
     'a certificate with another number of days',
     () => changed('erasure certificate', () => ({ purge_after_days: 31 })),
     ...otherStatement,

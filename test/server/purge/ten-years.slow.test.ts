@@ -1,0 +1,210 @@
+import { randomBytes } from 'node:crypto'
+import { afterEach, expect, it, vi } from 'vitest'
+import { machine } from '../../../server/audit/entries.ts'
+import { findSecret } from '../../../server/db/secrets.ts'
+import { insertHold } from '../../../server/holds/queries.ts'
+import { newId } from '../../../server/ids.ts'
+import { Failures } from '../../../server/purge/failures.ts'
+import { deleteExpired } from '../../../server/purge/retention.ts'
+import { standInOf } from '../../../server/subjects/hmac.ts'
+import type { Retention } from '../../../src/contract/index.ts'
+import { endOfConsent } from '../../../src/contract/validity.ts'
+import { consentOf } from '../../../src/evidence/state.ts'
+import { useService } from '../../support/service.ts'
+import { publishNotice } from '../consents/notices.ts'
+import { newOwner, type Owner } from '../consents/records.ts'
+import { newSite } from '../subjects/fixtures.ts'
+
+const service = useService()
+const persons = Number(process.env['CONSENTCTL_TEST_PERSONS'] ?? 1000)
+const dayMs = 24 * 60 * 60 * 1000
+const years = 10
+const start = Date.now() - years * 365.25 * dayMs
+
+afterEach(() => void vi.useRealTimers())
+
+/** mulberry32. */
+function newRandom(seed: number): (below: number) => number {
+  let state = seed
+  return below => {
+    state = (state + 0x6d2b79f5) | 0
+    let t = Math.imul(state ^ (state >>> 15), 1 | state)
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
+    return Math.floor((((t ^ (t >>> 14)) >>> 0) / 2 ** 32) * below)
+  }
+}
+
+interface Site {
+  readonly id: string
+  readonly retention: Retention
+  readonly entry: number | null
+  readonly validFor: string | null
+  readonly named: readonly string[]
+}
+
+const rules: (Retention & { readonly validFor?: string; readonly purposes?: readonly string[] })[] = [
+  { period: 'P3Y', after: 'withdrawal' },
+  { period: 'P1Y1M1D', after: 'withdrawal', validFor: 'P2Y', purposes: ['news'] },
+  { period: 'P6M', after: 'expiry', validFor: 'P13M' },
+  { period: 'P30M', after: 'last_change', validFor: 'P5Y' },
+  { period: 'P150W', after: 'creation', validFor: 'P2Y' },
+]
+
+async function newSites(owner: Owner): Promise<Site[]> {
+  const sites: Site[] = []
+  for (const { validFor, purposes = [], ...retention } of rules) {
+    const id = await newSite(service, owner)
+    const publication = { version: 1, languages: ['en'], purposes, ...(validFor && { validFor }) }
+    if (validFor) await publishNotice(service, { accountId: owner.accountId, siteId: id }, publication)
+    const [notice] = await service.sql<{ published_entry: number }[]>`
+      select published_entry from notices where account_id = ${owner.accountId} and site_id = ${id}`
+    await service.sql`
+      update sites set retention = ${service.sql.json(retention)} where account_id = ${owner.accountId} and id = ${id}`
+    sites.push({ id, retention, entry: notice?.published_entry ?? null, validFor: validFor ?? null, named: purposes })
+  }
+  return sites
+}
+
+interface Answer {
+  readonly at: Date
+  readonly accepted: boolean
+  readonly preferences: Readonly<Record<string, boolean>>
+}
+
+interface Person {
+  readonly id: string
+  readonly subject: string
+  readonly site: Site
+  readonly answers: readonly Answer[]
+  readonly expiresAt: Date | null
+  readonly heldUntil: Date | null
+  /** When the rule deletes the record; null for never. */
+  readonly due: Date | null
+}
+
+const choices = [
+  {},
+  { news: true },
+  { news: false },
+  { ads: true },
+  { news: true, ads: false },
+  { news: false, ads: true },
+]
+
+function newPerson(site: Site, index: number, random: (below: number) => number): Person {
+  let time = start + random(9 * 365 * 24 * 60) * 60_000
+  const id = idAt(time)
+  const answers = Array.from({ length: 1 + random(4) }, (): Answer => {
+    const at = new Date(time)
+    time += 1 + random(200 * 24 * 60) * 60_000
+    return { at, accepted: random(3) > 0, preferences: choices[random(choices.length)] ?? {} }
+  })
+  const last = answers.at(-1) as Answer
+  const expiresAt = last.accepted ? endOfConsent(last.at, site.validFor) : null
+  const heldUntil = index % 7 === 0 ? new Date(start + random(years * 365) * dayMs) : null
+  const base = { id, subject: `person-${index}@example.com`, site, answers, expiresAt, heldUntil }
+  return { ...base, due: dueOf(base) }
+}
+
+const idAt = (time: number) => newId().replace(/^.{13}/, time.toString(16).padStart(12, '0').replace(/^.{8}/, '$&-'))
+
+function dueOf({ site, answers, expiresAt, heldUntil }: Omit<Person, 'due'>): Date | null {
+  const { period, after } = site.retention
+  const latest = (...times: (Date | null)[]) => new Date(Math.max(...times.map(time => time?.getTime() ?? 0)))
+  const [first, last] = [answers[0] as Answer, answers.at(-1) as Answer]
+  const from =
+    after === 'withdrawal'
+      ? withdrawalOf(site, answers)
+      : after === 'expiry'
+        ? expiresAt
+        : after === 'creation'
+          ? first.at
+          : last.at
+  if (!from) return null
+  const isGuarded = (after === 'creation' || after === 'last_change') && last.accepted && site.entry !== null
+  return latest(endOfConsent(from, period), isGuarded ? expiresAt : null, heldUntil)
+}
+
+function withdrawalOf({ named }: Site, answers: readonly Answer[]): Date | null {
+  const states = consentOf(answers, named).events.map(({ state }) => state)
+  const given = Math.max(states.lastIndexOf('given'), states.lastIndexOf('partly'))
+  return given === -1 ? null : (answers[given + 1]?.at ?? null)
+}
+
+async function load({ accountId, keyId }: Owner, people: readonly Person[]): Promise<void> {
+  const { sql } = service
+  const bytes = () => `\\x${randomBytes(32).toString('hex')}`
+  const rows = people.map(({ id, subject, site, answers, expiresAt }) => {
+    const [first, last] = [answers[0] as Answer, answers.at(-1) as Answer]
+    return {
+      ...{ id, site_id: site.id, subject_id: subject, notice_entry: site.entry, expires_at: expiresAt },
+      ...{ accepted: last.accepted, preferences: last.preferences, version: answers.length, hash: bytes() },
+      ...{ created_at: first.at, updated_at: last.at },
+    }
+  })
+  const entries = people.flatMap(({ id, answers }) =>
+    answers.map((answer, index) => ({ id, version: index + 1, hash: bytes(), ...answer })),
+  )
+  await sql`
+    insert into consents (account_id, id, site_id, subject_id, accepted, preferences, policy_version, version, record_hash,
+      chain_head, created_at, updated_at, notice_entry, expires_at)
+    select ${accountId}::uuid, id, site_id, subject_id, accepted, preferences, 1, version, hash, hash, created_at, updated_at,
+      notice_entry, expires_at
+    from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as r (id uuid, site_id uuid, subject_id text, accepted boolean,
+      preferences jsonb, version integer, hash bytea, created_at timestamptz, updated_at timestamptz, notice_entry integer,
+      expires_at timestamptz)`
+  await sql`
+    insert into consent_history (account_id, consent_id, version, action, accepted, preferences, policy_version, changed_by,
+      actor_id, created_at, salt, payload_hash, hash)
+    select ${accountId}::uuid, id, version, case version when 1 then 'created' else 'updated' end, accepted, preferences, 1,
+      'api_key', ${keyId}::uuid, at, hash, hash, hash
+    from jsonb_to_recordset(${JSON.stringify(entries)}::text::jsonb) as e (id uuid, version integer, hash bytea, at timestamptz,
+      accepted boolean, preferences jsonb)`
+  await sql`analyze consents, consent_history`
+}
+
+async function hold({ accountId }: Owner, people: readonly Person[]): Promise<void> {
+  const subjectSecret = (await findSecret(service.sql, 'subject')) as Buffer
+  for (const { subject, heldUntil } of people) {
+    if (!heldUntil) continue
+    const subject_hmac = standInOf({ subjectSecret }, { accountId }, subject)
+    const row = { id: newId(), subject_hmac, reason: 'a claim', ticket: null, created_at: new Date(start) }
+    await insertHold(service.sql, accountId, { ...row, held_until: heldUntil }, machine)
+  }
+}
+
+async function deletedAt(owner: Owner, now: Date): Promise<string[]> {
+  vi.useFakeTimers({ toFake: ['Date'], now })
+  const failures = new Failures()
+  await deleteExpired(service.sql, { signal: new AbortController().signal, isModest: false }, failures)
+  vi.useRealTimers()
+  failures.throwIfAny()
+  const rows = await service.sql<{ id: string }[]>`
+    select id from consents where account_id = ${owner.accountId} and deleted_at is not null order by id`
+  return rows.map(({ id }) => id)
+}
+
+it(`retention › when ${persons} persons answer over ${years} years, each rule deletes at its instant and a hold delays it`, async () => {
+  const seed = Number(process.env['CONSENTCTL_TEST_SEED'] ?? 7)
+  const random = newRandom(seed)
+  const owner = await newOwner(service)
+  const sites = await newSites(owner)
+  const people = Array.from({ length: persons }, (_, index) =>
+    newPerson(sites[index % sites.length] as Site, index, random),
+  )
+  await load(owner, people)
+  await hold(owner, people)
+  const due = people.flatMap(each => (each.due && each.due.getTime() < Date.now() ? each.due.getTime() : []))
+  const edges = Array.from({ length: 15 }, () => due[random(due.length)] ?? start).flatMap(time => [time - 1, time])
+  const regular = Array.from({ length: 20 }, (_, index) => start + ((index + 1) * years * 365 * dayMs) / 20)
+  let deleted = 0
+  for (const now of [...regular, ...edges].sort((a, b) => a - b)) {
+    const expected = people.filter(each => each.due && each.due.getTime() <= now).map(({ id }) => id)
+    expect(await deletedAt(owner, new Date(now)), `seed ${seed}, ${new Date(now).toISOString()}`).toEqual(
+      expected.sort(),
+    )
+    deleted = expected.length
+  }
+  expect(deleted).toBeGreaterThan(persons / 4)
+  expect(deleted).toBeLessThan(persons)
+}, 120_000)
