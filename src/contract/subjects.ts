@@ -188,6 +188,7 @@ export const subjects = {
     unit: 'optional',
     body: SubjectPurge,
     response: SubjectPurged,
+    errors: ['conflict'],
   }),
   nearMatches: endpoint({
     ...post,

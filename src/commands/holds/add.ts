@@ -29,7 +29,8 @@ person is rejected with the reason (GDPR Art. 17(3)(e), legal claims). The servi
 identifier, never the identifier. The hold ends by itself. Requires a key with the scope erase.
 
 Examples:
-  $ consentctl hold add maria@example.com --reason 'claim before the court' --until 2028-12-31 --ticket LEGAL-7`)
+  $ consentctl hold add maria@example.com --reason 'claim before the court' --until 2028-12-31 --ticket LEGAL-7
+  $ consentctl hold add customer-4711 --reason 'request of an authority' --until 90d`)
     .action(
       action(ctx, Options, holdView, async (_, { operands: [subject_id], reason, until, ticket }) => {
         const body = { subject_id, reason, held_until: futureInstant(until, new Date()), ticket }

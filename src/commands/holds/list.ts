@@ -14,7 +14,8 @@ Holds that have ended are not listed; consentctl audit list --action hold_added 
 key with the scope erase.
 
 Examples:
-  $ consentctl hold list`)
+  $ consentctl hold list
+  $ consentctl hold list -o csv`)
     .action(
       action(ctx, z.strictObject({}), holdView, async () => {
         const { data } = await callHolds(ctx, () => ctx.api.call(holds.list, {}))

@@ -20,7 +20,8 @@ export function remove(command: Command, ctx: Context): void {
 Retention and purges take the records of the person again. Requires a key with the scope erase.
 
 Examples:
-  $ consentctl hold remove 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11`)
+  $ consentctl hold remove 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11
+  $ consentctl hold remove 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --yes`)
     .action(action(ctx, Options, holdView, run))
 }
 

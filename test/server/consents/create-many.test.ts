@@ -213,9 +213,9 @@ describe('getConsent › calls in one tick', () => {
     ])
     const missing = { reason: { code: 'not_found' } }
     expect(outcomes).toMatchObject([
-      { value: expect.stringContaining(own.id) },
+      { value: { json: expect.stringContaining(own.id) } },
       missing,
-      { value: expect.stringContaining(foreign.id) },
+      { value: { json: expect.stringContaining(foreign.id) } },
       missing,
     ])
     expect(statements()).toBe(2)

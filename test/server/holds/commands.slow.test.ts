@@ -22,7 +22,7 @@ describe('hold', () => {
     expect((await run(['subject', 'find', maria, '-q'])).stdout).toMatch(/^\S+\n$/)
     expect((await hold('remove', id, '--yes', '-q')).stdout).toBe(`${id}\n`)
     expect((await hold('list', '-q')).stdout).toBe('')
-    const resumed = await run(['subject', 'resume', 'last', '--yes'])
+    const resumed = await run(['subject', 'resume', 'last'])
     expect(resumed.code, resumed.stderr).toBe(0)
     expect((await run(['subject', 'find', maria, '-q'])).stdout).toBe('')
   })

@@ -41,6 +41,9 @@ it('scopes › are read for a GET and write for a change, with these exceptions'
     'requests.list erase',
     'requests.get erase',
     'requests.update erase',
+    'holds.list erase',
+    'holds.add erase',
+    'holds.remove erase',
     'log.addCheckpoint read',
   ])
 })

@@ -84,6 +84,7 @@ describe('a site that keeps records for 10 days', () => {
     expect(await purgeJob(service.sql, { purgeAfterDays: null }).run(signal)).toEqual({
       deleted: 5,
       purged: 0,
+      reads: 0,
     })
   })
 

@@ -58,6 +58,7 @@ describe('POST /api/v1/subjects/erase › 200', () => {
       records: [first, third].map(({ id, site_id }) => ({ id, site_id, deleted_at: expect.any(String) })),
       already_deleted: [],
       unverified: [],
+      held: null,
       certificate: expect.any(String),
       subject_hmac: expect.stringMatching(/^[\da-f]{64}$/),
     })
@@ -126,6 +127,7 @@ describe('POST /api/v1/subjects/erase › 200', () => {
         records: [{ id, site_id: own.siteId, deleted_at: null }],
         already_deleted: [],
         unverified: [],
+        held: null,
         certificate: null,
         subject_hmac: expect.any(String),
       },
