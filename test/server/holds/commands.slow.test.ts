@@ -24,7 +24,8 @@ describe('hold', () => {
     expect((await hold('list', '-q')).stdout).toBe('')
     const resumed = await run(['subject', 'resume', 'last'])
     expect(resumed.code, resumed.stderr).toBe(0)
-    expect((await run(['subject', 'find', maria, '-q'])).stdout).toBe('')
+    const found: { state: string }[] = JSON.parse((await run(['subject', 'find', maria, '--json'])).stdout)
+    expect(found.map(({ state }) => state)).toEqual(['deleted'])
   })
 
   it('when the end is past or the hold unknown, exits with 2 or 3', async () => {
