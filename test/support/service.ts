@@ -120,6 +120,7 @@ export function useService(options: ServiceOptions = {}): TestService {
     addNode,
   } as TestService
   beforeAll(async () => {
+    await storeSubjectSecret(database.sql)
     const { url, app, quota } = await addNode(options)
     Object.assign(service, { url, app, quota, sql: database.sql })
   })
@@ -130,7 +131,6 @@ export function useService(options: ServiceOptions = {}): TestService {
 /** Starts a node on a database that the caller has migrated. */
 export async function startNode(sql: Sql, { config, ...options }: ServiceOptions = {}): Promise<TestNode> {
   const quota = options.quota ?? new Quota(sql)
-  await storeSubjectSecret(sql)
   const app = createApp({
     sql,
     quota,
