@@ -64,7 +64,7 @@ Examples:
         } finally {
           await target.abandon()
         }
-        const what = pdfReady ? 'certificates' : 'evidence'
+        const what = pdfReady ? `certificate${records === 1 ? '' : 's'}` : 'evidence'
         await ctx.say(`wrote ${path}: the ${what} of ${formatCount(records)}, from ${instanceLabel(ctx)}`)
       }),
     )

@@ -92,7 +92,7 @@ async function write(name: string, ...args: string[]): Promise<string> {
   const { code, stderr } = await cli(['evidence', ...args, '--out', path])
   expect({ code, stderr }).toEqual({
     code: 0,
-    stderr: expect.stringMatching(/wrote .*: the (evidence|certificates) of /),
+    stderr: expect.stringMatching(/wrote .*: the (evidence|certificates?) of /),
   })
   return path
 }
