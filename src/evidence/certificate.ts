@@ -135,9 +135,9 @@ class Writer {
     const { receipt, record } = this.#pack
     const asOf = receipt?.issued_at ?? this.#sealing.createdAt
     return [
-      ...(this.#isPurged ? [this.#purgedState()] : this.#state()),
-      ...this.#newer(),
       ...(record.deleted_at ? [this.#say('deleted', { date: this.#date(record.deleted_at) })] : []),
+      ...this.#newer(),
+      ...(this.#isPurged ? [this.#purgedState()] : [...this.#state(), ...this.#unanswered()]),
       this.#say('as_of', { date: this.#date(asOf) }),
     ]
   }
@@ -162,6 +162,13 @@ class Writer {
       return [this.#say(state === 'given' ? 'expired' : 'expired_partly', { date, end: this.#date(expires_at ?? '') })]
     const end = expires_at === null ? 'valid_without_end' : 'valid_until'
     return [this.#say(state, { date }), this.#say(end, { end: this.#date(expires_at ?? '') })]
+  }
+
+  /** The consent as a whole may be given without an answer to each purpose. */
+  #unanswered(): Words[] {
+    const isGiven = ['given', 'partly'].includes(this.#consent.events.at(-1)?.state ?? '')
+    const isOpen = this.#consent.purposes.some(({ state }) => state === 'not_answered')
+    return isGiven && isOpen ? [this.#say('not_all_answered')] : []
   }
 
   #newer(): Words[] {
