@@ -16,11 +16,11 @@ const largestId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 /**
  * Selects the live record with a subject's newest answer on a site: the record in which the answer for the purpose
  * was made or changed last, unless an imported answer was given after that. An update that leaves the answer as it
- * was, such as the withdrawal of another purpose, makes no newer answer. An imported record counts as witnessed if an update here changed
- * `accepted`, or the answer for the purpose, since its last import. Of a subject with more than 1,000 records on the
- * site, the newest 1,000 are compared. The fragments must not use the aliases `c`, `h` and `i`. Site and id are
- * compared as a row: otherwise a generic plan prefers the index without the site. The limit is a literal: for a
- * parameter the planner assumes a tenth of the table.
+ * was, such as the withdrawal of another purpose, makes no newer answer. An imported record counts as witnessed if an
+ * update here changed `accepted`, or the answer for the purpose, since its last import. Of a subject with more than
+ * 1,000 records on the site, the newest 1,000 are compared. The fragments must not use the aliases `c`, `h` and `i`.
+ * Site and id are compared as a row: otherwise a generic plan prefers the index without the site. The limit is a
+ * literal: for a parameter the planner assumes a tenth of the table.
  */
 export function newestAnswer(
   sql: Sql,

@@ -42,9 +42,8 @@ export function updateConsent(deps: ConsentDeps, caller: Caller, id: string, cha
     const preferences = change.preferences ?? row.preferences
     const { circumstances } = change
     const isSame = accepted === row.accepted && sameJson(preferences, row.preferences)
-    if (isSame && !circumstances) return null
-    if (isSame && sameJson(circumstances, await queries.findCircumstances(deps.sql, caller, id, row.version)))
-      return null
+    const findTold = () => queries.findCircumstances(deps.sql, caller, id, row.version)
+    if (isSame && (!circumstances || sameJson(circumstances, await findTold()))) return null
     const validFor = await findValidity(deps, caller.accountId, row)
     const facts = circumstances && { circumstances }
     return { action: 'updated', state: { accepted, preferences, policy_version: row.policy_version }, facts, validFor }

@@ -12,7 +12,7 @@ export async function findHolds(sql: Sql, accountId: string): Promise<FindHold> 
   const holds = await listHolds(sql, accountId)
   if (holds.length === 0) return () => undefined
   const subjectSecret = await findSecret(sql, 'subject')
-  if (!subjectSecret) throw new Error('the secret subject is missing')
+  if (!subjectSecret) throw new Error('the database has holds, but not the secret "subject" that finds their persons')
   const bySubject = new Map(
     holds
       .toSorted((a, b) => a.held_until.getTime() - b.held_until.getTime())

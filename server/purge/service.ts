@@ -269,7 +269,7 @@ async function purgeAccount(
   return purged
 }
 
-/** Skips records that are not deleted, held, fail, do not verify, or that another node is purging. */
+/** Skips live and held records, those that fail or do not verify, and those that another node is purging. */
 export async function purgeNamed(
   sql: Sql,
   accountId: string,

@@ -176,7 +176,7 @@ function toDay(at: Date): string {
 
 /** Allows tomorrow in UTC, which has already begun in some time zones. */
 function requirePast(received: string, at: Date): void {
-  const tomorrow = new Date(at.getTime() + 86_400_000).toISOString().slice(0, 10)
+  const tomorrow = toDay(new Date(at.getTime() + dayMs))
   if (received > tomorrow) throw new Failure('invalid_request', 'received_on: must not be in the future')
 }
 

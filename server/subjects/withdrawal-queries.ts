@@ -19,7 +19,7 @@ export interface GrantingRow extends StateRow {
   notice_entry: number | null
 }
 
-/** Includes deleted records; those of an account's other subjects never. */
+/** Condition on a live record. */
 function ofSubject(sql: Sql, reach: Reach, { subjectId, siteId }: Grants): Fragment {
   const onSite = siteId === undefined ? sql`true` : sql`site_id = ${siteId}::uuid`
   return sql`account_id = ${reach.accountId} ${andReached(sql, reach)} and subject_id = ${subjectId} and deleted_at is null

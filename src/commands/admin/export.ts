@@ -25,8 +25,8 @@ export function exportCommand(command: Command, ctx: Context): void {
   )
     .description(`
 The file contains every table as of one moment, and all secrets of the service: password hashes, hashes of API keys,
-keys that sign sessions and documents. Only its owner can read it; protect it like the database: records are readable in it. "admin import"
-loads it into another database: the embedded one, or PostgreSQL of any version.
+keys that sign sessions and documents. Only its owner can read it; protect it like the database: records are readable
+in it. "admin import" loads it into another database: the embedded one, or PostgreSQL of any version.
 
 On PostgreSQL it runs beside the server, in one read-only transaction (repeatable read). Later writes are not in
 the file, so stop the server first if you are moving the service, and always on a Citus cluster. The embedded
@@ -34,8 +34,9 @@ database cannot be used meanwhile.
 
 With --without-secrets nobody can sign in, call the API, or sign with the file. It still has all records, histories
 and settings. Where it is imported, users need new passwords, callers new API keys, and sites new tokens; sessions,
-cursors and visitors' tokens end, pseudonyms of subjects change, and the log of signing keys begins anew if the key was
-in the database. The administrators' log keeps its SHA-256 digests of keys, which nobody can invert.
+cursors and visitors' tokens end, and pseudonyms of subjects change: legal holds find nobody until they are added
+again. The log of signing keys begins anew if the key was in the database. The administrators' log keeps its SHA-256
+digests of keys, which nobody can invert.
 
 Examples:
   $ consentctl admin export consents.ndjson

@@ -33,7 +33,7 @@ Examples:
 }
 
 const afterSecrets =
-  'the export has no secrets: reset passwords (consentctl admin user password), make new API keys (consentctl keys create), rotate the tokens of sites (consentctl sites rotate-token), and configure the signing key or begin a new chain (consentctl admin signing-key restart)'
+  'the export has no secrets: reset passwords (consentctl admin user password), make new API keys (consentctl keys create), rotate the tokens of sites (consentctl sites rotate-token), and configure the signing key or begin a new chain (consentctl admin signing-key restart). Legal holds find nobody until they are added again (consentctl hold add)'
 
 /** An unreadable file must not create a database. */
 async function readFirst({ interruption }: Context, chunks: AsyncGenerator<Buffer>): Promise<AsyncGenerator<Buffer>> {

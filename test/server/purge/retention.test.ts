@@ -133,7 +133,7 @@ describe('a retention', () => {
         update consent_history set created_at = ${daysAgo(each)} where consent_id = ${id} and version = ${index + 1}`
   }
 
-  it('when it counts from the withdrawal, deletes what was withdrawn before, and nothing that was not', async () => {
+  it('when it counts from the withdrawal, deletes the records withdrawn that long ago, and no others', async () => {
     const refused = { accepted: false }
     const none = { preferences: { news: false } }
     const cases: [expired: boolean, days: number[], ...answers: object[]][] = [
