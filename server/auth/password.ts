@@ -3,13 +3,13 @@ import { promisify } from 'node:util'
 import { Admission } from '../admission.ts'
 
 interface Cost {
-  readonly log2N: number
-  readonly r: number
-  readonly p: number
+  log2N: number
+  r: number
+  p: number
 }
 
-/** scrypt (RFC 7914): 2^17 blocks of 8 × 128 bytes are 128 MiB and a third of a second. */
-const cost: Cost = { log2N: 17, r: 8, p: 1 }
+/** scrypt (RFC 7914): 2^17 blocks of 8 × 128 bytes are 128 MiB and a third of a second. Only tests change it. */
+export const newCost: Cost = { log2N: 17, r: 8, p: 1 }
 
 const derive = promisify<string, Buffer, number, object, Buffer>(scrypt)
 
@@ -27,8 +27,8 @@ export interface PasswordSource {
 /** Returns the PHC string format, `$scrypt$ln=17,r=8,p=1$salt$hash`. */
 export async function hashPassword(password: string): Promise<string> {
   const salt = randomBytes(16)
-  const { log2N, r, p } = cost
-  const hash = await compute(password, salt, cost)
+  const { log2N, r, p } = newCost
+  const hash = await compute(password, salt, newCost)
   return `$scrypt$ln=${log2N},r=${r},p=${p}$${encodeUnpadded(salt)}$${encodeUnpadded(hash)}`
 }
 
@@ -44,13 +44,13 @@ export async function verifyPassword(
   const [, log2N, r, p, salt = '', hash = ''] =
     /^\$scrypt\$ln=(\d+),r=(\d+),p=(\d+)\$([^$]+)\$([^$]+)$/.exec(phc ?? '') ?? []
   const expected = Buffer.from(hash, 'base64')
-  const costs = hash ? { log2N: Number(log2N), r: Number(r), p: Number(p) } : cost
+  const costs = hash ? { log2N: Number(log2N), r: Number(r), p: Number(p) } : newCost
   const release = await admission.enter(network, timeoutMs)
   const actual = await compute(password, Buffer.from(salt, 'base64'), costs).finally(release)
   return expected.length === actual.length && timingSafeEqual(expected, actual)
 }
 
-async function compute(password: string, salt: Buffer, { log2N, r, p }: Cost): Promise<Buffer> {
+async function compute(password: string, salt: Buffer, { log2N, r, p }: Readonly<Cost>): Promise<Buffer> {
   const N = 2 ** log2N
   return await derive(password.normalize('NFKC'), salt, 32, { N, r, p, maxmem: 256 * N * r })
 }

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect } from 'vitest'
 import { insertAccount } from '../../server/accounts/queries.ts'
 import { type AppOptions, createApp } from '../../server/app.ts'
 import { hashOf, hintOf, newApiKey, newSiteToken } from '../../server/auth/credential.ts'
+import { newCost } from '../../server/auth/password.ts'
 import { signSession } from '../../server/auth/session.ts'
 import { originSecretName } from '../../server/consents/origin.ts'
 import { findSecret, sharedSecret } from '../../server/db/secrets.ts'
@@ -183,13 +184,23 @@ export async function newAccount(
   return { accountId, userId, email, siteId, siteToken, keyId, key }
 }
 
-/** A password's hash at a cost that is none; verification reads the cost from the hash. */
-function cheapHash(password: string): string {
+const cheap = { log2N: 4, r: 1, p: 1 }
+
+/** Lets the tests of a file hash passwords at hardly any cost. */
+export function useCheapPasswords(): void {
+  const cost = { ...newCost }
+  beforeAll(() => void Object.assign(newCost, cheap))
+  afterAll(() => void Object.assign(newCost, cost))
+}
+
+/** Verification reads the cost from the hash. */
+export function cheapHash(password: string): string {
   const salt = Buffer.alloc(16, 9)
-  const [text, hash] = [salt, scryptSync(password, salt, 32, { N: 16, r: 1, p: 1 })].map(bytes =>
+  const { log2N, r, p } = cheap
+  const [text, hash] = [salt, scryptSync(password, salt, 32, { N: 2 ** log2N, r, p })].map(bytes =>
     bytes.toString('base64').replace(/=+$/, ''),
   )
-  return `$scrypt$ln=4,r=1,p=1$${text}$${hash}`
+  return `$scrypt$ln=${log2N},r=${r},p=${p}$${text}$${hash}`
 }
 
 /** Repeats a request while a busy service sheds it. */

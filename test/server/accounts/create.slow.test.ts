@@ -5,7 +5,7 @@ import { createAccount } from '../../../server/accounts/service.ts'
 import { hashOf } from '../../../server/auth/credential.ts'
 import { newId } from '../../../server/ids.ts'
 import { OperatorError } from '../../../src/contract/index.ts'
-import { useService } from '../../support/service.ts'
+import { useCheapPasswords, useService } from '../../support/service.ts'
 
 const service = useService()
 const root = '/api/v1/consents'
@@ -13,6 +13,8 @@ const uuid = expect.stringMatching(/^[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[89ab][\d
 const freshEmail = () => `${newId()}@example.com`
 
 describe('createAccount › result', () => {
+  useCheapPasswords()
+
   it('creates the owner, one site and one key, and nothing else', async () => {
     const email = freshEmail()
     expect(await createAccount(service.sql, { email })).toEqual({
@@ -85,6 +87,8 @@ describe('createAccount › password', () => {
 })
 
 describe('createAccount › e-mail', () => {
+  useCheapPasswords()
+
   it.each<[string, (email: string) => string]>([
     ['is', email => email],
     ['is, in another case,', email => email.toUpperCase()],
@@ -121,6 +125,8 @@ describe('createAccount › e-mail', () => {
 })
 
 describe('createAccount › quota', () => {
+  useCheapPasswords()
+
   it.each([
     ['unlimited without a plan', {}, null],
     ['unlimited', { plan: 'unlimited' }, null],

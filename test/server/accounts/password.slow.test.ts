@@ -2,9 +2,10 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { resetPassword } from '../../../server/accounts/service.ts'
 import { newId } from '../../../server/ids.ts'
 import { OperatorError } from '../../../src/contract/index.ts'
-import { type TestAccount, untilAdmitted, useService } from '../../support/service.ts'
+import { type TestAccount, untilAdmitted, useCheapPasswords, useService } from '../../support/service.ts'
 
 const service = useService()
+useCheapPasswords()
 const old = 'the old password'
 let account: TestAccount
 

@@ -7,11 +7,12 @@ import { Cache } from '../../../server/cache.ts'
 import { newId } from '../../../server/ids.ts'
 import { createKey } from '../../../server/keys/service.ts'
 import { type ApiKey, OperatorError } from '../../../src/contract/index.ts'
-import { type TestAccount, useService } from '../../support/service.ts'
+import { type TestAccount, useCheapPasswords, useService } from '../../support/service.ts'
 import { makeKey } from '../keys/keys.ts'
 import { verified } from '../verify/verified.ts'
 
 const service = useService()
+useCheapPasswords()
 const password = 'a long password'
 let account: TestAccount
 let email = ''

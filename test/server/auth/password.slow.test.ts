@@ -1,23 +1,21 @@
-import { scryptSync } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { hashPassword, verifyPassword as verifyFrom } from '../../../server/auth/password.ts'
 import { Failure } from '../../../server/failure.ts'
+import { cheapHash, useCheapPasswords } from '../../support/service.ts'
 
 const verifyPassword = (password: string, hash: string | null, network = '192.0.2.1') =>
   verifyFrom(password, hash, { network })
 
-/** Hashes a password at the lowest cost. */
-function cheapHash(password: string, salt = Buffer.alloc(16, 1)): string {
-  const hash = scryptSync(password, salt, 32, { N: 16, r: 1, p: 1 })
-  return `$scrypt$ln=4,r=1,p=1$${salt.toString('base64')}$${hash.toString('base64')}`
-}
-
-describe('password hashes › verifyPassword', () => {
-  it('accepts the password for a hash that hashPassword created', async () => {
+describe('password hashes › hashPassword', () => {
+  it('returns a hash with which verifyPassword accepts only the password', async () => {
     const hash = await hashPassword('correct horse')
     expect(await verifyPassword('correct horse', hash)).toBe(true)
     expect(await verifyPassword('correct hors', hash)).toBe(false)
   })
+})
+
+describe('password hashes › verifyPassword', () => {
+  useCheapPasswords()
 
   it('accepts only the password of a hash', async () => {
     const hash = cheapHash('correct horse')
