@@ -75,11 +75,10 @@ export async function eraseSubject(
   const selection: Selection = { subjectId: subject_id, ids, after }
   const timeLeftMs = () => progress.until - performance.now()
   const held = await findHoldOf(sql, accountId, subject_id)
-  let isMarked = true
-  if (!dry_run) {
-    await deps.signer.requireReady(shares.readiness * timeLeftMs())
-    if (!held)
-      await deleteSelected(sql, caller, selection, progress, performance.now() + shares.deletion * timeLeftMs())
+  let isMarked = dry_run || !held
+  if (!dry_run) await deps.signer.requireReady(shares.readiness * timeLeftMs())
+  if (!dry_run && !held) {
+    await deleteSelected(sql, caller, selection, progress, performance.now() + shares.deletion * timeLeftMs())
     isMarked = await markDeleted(sql, caller, subject_id, progress, performance.now() + shares.marks * timeLeftMs())
   }
   const erased = await findErased(sql, accountId, progress)

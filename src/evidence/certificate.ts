@@ -43,9 +43,11 @@ interface Sealing {
 }
 
 /** A page has room for this much. */
-const maxPurposes = 10
-const [firstEvents, lastEvents] = [2, 5]
+const maxPurposes = 8
+const [firstEvents, lastEvents] = [2, 4]
 const maxFiles = 2
+/** Purposes of a sentence. */
+const maxListed = 3
 /** In characters (code points), in sentences and in tables. */
 const [maxValue, maxCell] = [200, 60]
 
@@ -126,9 +128,11 @@ class Writer {
     return [formatDate(this.#language, at)]
   }
 
-  /** When a person answered, by the word of the importer of an imported answer. */
-  #when({ given_at, created_at }: Entry): Words {
-    return given_at ? this.#say('reported', { date: this.#date(given_at) }) : this.#date(created_at)
+  /** When a person answered: as the importer reported it, or no later than when it was entered. */
+  #when(entry: Entry): Words {
+    const { given_at, created_at } = entry
+    if (given_at) return this.#say('reported', { date: this.#date(given_at) })
+    return isEntered(entry) ? this.#say('entered', { date: this.#date(created_at) }) : this.#date(created_at)
   }
 
   #verdict(): Words[] {
@@ -137,31 +141,56 @@ class Writer {
     return [
       ...(record.deleted_at ? [this.#say('deleted', { date: this.#date(record.deleted_at) })] : []),
       ...this.#newer(),
-      ...(this.#isPurged ? [this.#purgedState()] : [...this.#state(), ...this.#unanswered()]),
+      ...(this.#isPurged ? this.#purgedState() : [...this.#state(), ...this.#unanswered()]),
       this.#say('as_of', { date: this.#date(asOf) }),
     ]
   }
 
   /** After a purge `accepted` is left, and no purpose. */
-  #purgedState(): Words {
-    const answers = this.#pack.history.filter(isAnswer)
-    const last = answers.at(-1) ?? this.#pack.history[0]
-    return this.#say(last.accepted ? 'accepted_then' : 'not_accepted_then', { date: this.#when(last) })
+  #purgedState(): Words[] {
+    const last = this.#pack.history.findLast(isAnswer) ?? this.#pack.history[0]
+    const key = last.accepted ? 'accepted_then' : 'not_accepted_then'
+    return [this.#say(key, { date: this.#when(last) }), ...this.#confirmation(last)]
   }
 
   #state(): Words[] {
     const { history, receipt } = this.#pack
     const { events } = this.#consent
     const state = events.at(-1)?.state ?? 'refused'
-    const since = events.findLastIndex(event => event.state !== state) + 1
-    const date = this.#when(history[since] ?? history[0])
-    if (state === 'withdrawn' || state === 'refused') return [this.#say(state, { date })]
-    if (!receipt) return [this.#say(state, { date })]
-    const { expires_at } = receipt
-    if (receipt.consent_status === 'dpv:ConsentExpired')
-      return [this.#say(state === 'given' ? 'expired' : 'expired_partly', { date, end: this.#date(expires_at ?? '') })]
-    const end = expires_at === null ? 'valid_without_end' : 'valid_until'
-    return [this.#say(state, { date }), this.#say(end, { end: this.#date(expires_at ?? '') })]
+    const first = history[events.findLastIndex(event => event.state !== state) + 1] ?? history[0]
+    const isExpired = receipt?.consent_status === 'dpv:ConsentExpired'
+    const end = this.#date(receipt?.expires_at ?? '')
+    const withdrawn = state === 'partly' ? this.#listPurposes('withdrawn') : []
+    const key = withdrawn.length > 0 ? 'partly_withdrawn' : state
+    const date = this.#when(first)
+    const values = { date, end, given: this.#listPurposes('given'), withdrawn }
+    const isGiven = key !== 'withdrawn' && key !== 'refused'
+    return [
+      this.#say(isExpired && isGiven ? expiredTexts[key] : key, values),
+      ...(key === 'partly_withdrawn' ? [] : this.#confirmation(first)),
+      ...(isGiven && receipt && !isExpired
+        ? [this.#say(receipt.expires_at === null ? 'valid_without_end' : 'valid_until', { end })]
+        : []),
+      ...(isGiven && receipt?.expires_at ? [this.#say('period')] : []),
+    ]
+  }
+
+  #confirmation({ circumstances }: Entry): Words[] {
+    const at = circumstances?.confirmed_at
+    return at === undefined ? [] : [this.#say('confirmed', { date: this.#date(at) })]
+  }
+
+  /** Of the purposes by which the state of the whole goes. */
+  #listPurposes(state: 'given' | 'withdrawn'): Words {
+    const { history } = this.#pack
+    const { named, others } = this.#rankPurposes()
+    const all = (named.length > 0 ? named : others).filter(each => each.state === state)
+    const listed = all.slice(0, maxListed).map(({ purpose: key, title = key, since }) => {
+      const date = this.#when(history[since ?? 0] ?? history[0])
+      return this.#say('purpose_on', { purpose: cut([{ value: title }], maxCell), date })
+    })
+    const rest = all.length - listed.length
+    return join([...listed, ...(rest > 0 ? [this.#say('others', { count: rest })] : [])], ', ')
   }
 
   /** The consent as a whole may be given without an answer to each purpose. */
@@ -209,20 +238,11 @@ class Writer {
 
   #purposes(): Block[] {
     const { history, notice } = this.#pack
-    const titles = new Map<string, string>()
-    for (const { key, title, language } of this.#titles()) {
-      const isBetter = language !== null && findLanguage(language) === this.#language
-      if (!titles.has(key) || isBetter) titles.set(key, title)
-    }
-    const { purposes } = this.#consent
-    const [named, others] = [
-      purposes.filter(each => titles.has(each.purpose)),
-      purposes.filter(each => !titles.has(each.purpose)),
-    ]
+    const { named, others } = this.#rankPurposes()
+    const purposes = [...named, ...others]
     if (this.#isPurged || purposes.length === 0)
       return [{ kind: 'sentences', items: [this.#say(this.#isPurged ? 'purged_purposes' : 'no_purposes')] }]
-    const rows = [...named, ...others].map(({ purpose: key, state, since }): Words[] => {
-      const title = titles.get(key)
+    const rows = purposes.map(({ purpose: key, title, state, since }): Words[] => {
       const name =
         title === undefined
           ? notice
@@ -238,8 +258,18 @@ class Writer {
     return [{ kind: 'table', head, rows: [...rows.slice(0, maxPurposes), ...more] }]
   }
 
-  #titles() {
-    return this.#pack.notice?.manifest.purposes ?? []
+  /** Those of the notice with their titles, in the language or else the first. */
+  #rankPurposes() {
+    const titles = new Map<string, string>()
+    for (const { key, title, language } of this.#pack.notice?.manifest.purposes ?? []) {
+      const isBetter = language !== null && findLanguage(language) === this.#language
+      if (!titles.has(key) || isBetter) titles.set(key, title)
+    }
+    const purposes = this.#consent.purposes.map(each => ({ ...each, title: titles.get(each.purpose) }))
+    return {
+      named: purposes.filter(({ title }) => title !== undefined),
+      others: purposes.filter(({ title }) => title === undefined),
+    }
   }
 
   #noticeText(): Block[] {
@@ -302,7 +332,7 @@ class Writer {
     if (!entry?.circumstances) return []
     const { method, given_by, confirmed_at, ...told } = entry.circumstances
     const values = (['channel', 'form', 'relation', 'reference'] as const).flatMap(name =>
-      told[name] === undefined ? [] : [this.#say(`told_${name}`, { value: told[name] })],
+      told[name] === undefined ? [] : [this.#say(`told_${name}`, { value: cut([{ value: told[name] }], maxCell) })],
     )
     const how = [
       ...(isOneOf(methods, method) ? [this.#say(`method_${method}`)] : []),
@@ -314,7 +344,7 @@ class Writer {
     return [
       this.#say('told', {
         date: this.#when(entry),
-        how: how.flatMap((words, index) => (index === 0 ? words : ['; ', ...words])),
+        how: join(how, '; '),
       }),
     ]
   }
@@ -392,6 +422,7 @@ class Writer {
       ...(notice ? [this.#say('word_notice')] : []),
       ...(this.#isPurged ? [this.#say('word_purged')] : []),
       ...(this.#isImported ? [this.#say('word_reported')] : []),
+      ...(this.#pack.history.some(isEntered) ? [this.#say('word_entered')] : []),
       ...(this.#hasGpc ? [this.#say('word_gpc')] : []),
     ]
   }
@@ -426,6 +457,28 @@ function isOneOf<T extends string>(values: readonly T[], value: string | undefin
 function isAnswer({ action }: Entry): boolean {
   return action === 'created' || action === 'imported' || action === 'updated'
 }
+
+/** Its `created_at` is the time of an entry, and not that of the answer. */
+function isEntered({ given_at, circumstances }: Entry): boolean {
+  return !given_at && enteredMethods.includes(circumstances?.method ?? '')
+}
+
+const enteredMethods: readonly string[] = [
+  'phone',
+  'paper',
+  'verbal',
+  'import',
+] satisfies readonly (typeof methods)[number][]
+
+function join(list: readonly Words[], separator: string): Words {
+  return list.flatMap((words, index) => (index === 0 ? words : [separator, ...words]))
+}
+
+const expiredTexts = {
+  given: 'expired',
+  partly: 'expired_partly',
+  partly_withdrawn: 'expired_partly_withdrawn',
+} as const satisfies Readonly<Record<string, TextKey>>
 
 type Status = ConsentReceipt['consent_status']
 

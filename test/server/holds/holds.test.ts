@@ -129,20 +129,25 @@ describe('a hold', () => {
   it('when the person is to be erased, the answer and its certificate tell of it, and the records stay', async () => {
     const owner = await newOwner(service)
     const { id } = await owner.create({ subject_id: maria })
+    const removed = await owner.create({ subject_id: maria })
+    await owner.remove(removed.id)
     const { body: hold } = await add(owner, { ticket: 'LEGAL-7' })
     await add(owner, { held_until: inDays(1) })
     const held = { until: hold.held_until, reason: 'a claim', ticket: 'LEGAL-7' }
     expect((await erase(owner, { dry_run: true })).body).toMatchObject({ held, erased: 1, certificate: null })
     const { status, body } = await erase(owner)
-    expect([status, body]).toMatchObject([200, { held, erased: 0, remaining: 1, complete: false, records: [] }])
+    expect([status, body]).toMatchObject([200, { held, erased: 0, marked: 0, remaining: 1, complete: false, records: [] }])
     expect(schemaProblems(body.certificate)).toEqual([])
     const { document } = readSigned(Buffer.from(body.certificate))
     expect(document).toMatchObject({ held, erased: 0, remaining: 1, records: [], statement: null })
     expect(await isLive(owner, id)).toBe(true)
+    const isErased = async () => (await owner.history(removed.id)).body.data.at(-1).erased
+    expect(await isErased()).toBeUndefined()
     for (const { id } of await list(owner)) await end(id)
-    expect((await erase(owner)).body).toMatchObject({ held: null, erased: 1, complete: true })
+    expect((await erase(owner)).body).toMatchObject({ held: null, erased: 1, marked: 1, complete: true })
+    expect(await isErased()).toBe(true)
     expect(await countPurge(service.sql, purgeBefore(0), new AbortController().signal)).toEqual(
-      expect.arrayContaining([{ account_id: owner.accountId, expired: 0, purged: 1 }]),
+      expect.arrayContaining([{ account_id: owner.accountId, expired: 0, purged: 2 }]),
     )
   })
 })

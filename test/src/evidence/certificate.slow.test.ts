@@ -12,7 +12,7 @@ import { randomFrom } from '../../e2e/campaign.ts'
 import { type Browser, browserPath, openBrowser } from '../../support/browser.ts'
 import { hasVerifier, runVerifier } from '../../support/verifier.ts'
 import { receiptOf } from '../signed-consent-receipt.ts'
-import { historyWith, id } from './chains.ts'
+import { circumstancesOf, historyWith, id } from './chains.ts'
 import { eventsOf, examplePack, purposesOf, serviceKey } from './examples.ts'
 import { type Below, newHistory, preferences } from './histories.ts'
 
@@ -222,6 +222,7 @@ function makePacks(count: number): Files[] {
 /** As long as its documents can make it, in the language of its text. */
 function longestPack(language: string): Files {
   const words = 'Beispielwort '.repeat(19)
+  const keys = Array.from({ length: 20 }, (_, index) => `${index} ${words}`)
   const files = makePacks(80).find(each => each.has('receipt.json') && each.has('notice.json')) as Files
   const change = (name: string, changed: (document: ReturnType<typeof JSON.parse>) => object) => {
     const document = JSON.parse(String(files.get(name)))
@@ -232,23 +233,20 @@ function longestPack(language: string): Files {
     { kind: 'api_key', id },
     { kind: 'user', id: user },
   ] as const
+  const isGiven = (purpose: number, index: number) => index < 2 || (index % 2 === 0 && purpose < 8)
   const data = historyWith(
     actions,
-    index => ({ marketing: index % 2 === 0 }),
+    index => Object.fromEntries(keys.map((key, purpose) => [key, isGiven(purpose, index)])),
     index => actors[index % 2] ?? actors[0],
   )
-  const gpc = data.map((entry, index) => (index > 1 ? { ...entry, gpc: true } : entry))
-  change('history.json', () => ({ data: gpc }))
+  const circumstances = { ...circumstancesOf(0), ...{ channel: words, form: words, relation: words, reference: words } }
+  const told = data.map((entry, index) => (index > 1 ? { ...entry, gpc: true, circumstances } : entry))
+  change('history.json', () => ({ data: told }))
   change('record.json', () => ({
     ...{ subject_id: words, consent_id: words, gpc: true, notice_locale: language },
     origin: { system: words, id: '4711', evidence: null },
   }))
-  const purposes = Array.from({ length: 20 }, (_, index) => ({
-    key: `${index} ${words}`,
-    title: words,
-    language,
-    iri: null,
-  }))
+  const purposes = keys.map(key => ({ key, title: words, language, iri: null }))
   const text = { language, media_type: 'text/plain', size: 1, sha256: digest }
   change('notice.json', ({ after }) => ({ after: { ...after, purposes, texts: [text], controller: words } }))
   files.set(`notice/${language}.txt`, Buffer.from(words.repeat(2000)))
