@@ -3,6 +3,7 @@ import { randomFrom } from '../../e2e/campaign.ts'
 import { mediaBytes, useService } from '../../support/service.ts'
 import { newImporter } from '../consents/imports.ts'
 import { type Asked, after, expectedAnswer, type PublishedNotice, type RecordOf, type World } from './check-model.ts'
+import { expectedConsent } from './consent-model.ts'
 
 const service = useService()
 
@@ -18,6 +19,13 @@ const day = 86_400_000
 const purposes = ['marketing', 'analytics', 'constructor']
 const subjects = ['maria', 'x']
 const validities = { P10D: { months: 0, days: 10 }, P1M: { months: 1, days: 0 }, P1Y2M3D: { months: 14, days: 3 } }
+const statuses: Readonly<Record<string, string>> = {
+  'dpv:ConsentGiven': 'given',
+  'urn:consentctl:ConsentPartlyGiven': 'partly',
+  'dpv:ConsentWithdrawn': 'withdrawn',
+  'dpv:ConsentRefused': 'refused',
+  'dpv:ConsentExpired': 'expired',
+}
 const iso = (instant: number) => new Date(instant).toISOString()
 
 beforeAll(() => void vi.useFakeTimers({ toFake: ['Date'], now: Date.now() }))
@@ -178,21 +186,35 @@ async function newHistory() {
     expect(origin?.system ?? null).toBe(given_at && 'usercentrics')
     return witnessed === false ? `imported, ${reason}` : (reason as string)
   }
+  async function compareReceipts() {
+    for (const record of live()) {
+      const { body, text } = await service.call('GET', `/api/v1/consents/${record.id}/receipt`, { key: owner.key })
+      const { consent_status, purposes, expires_at } = body
+      const since = (purposes as { since: string | null }[]).map(one => ({
+        ...one,
+        since: one.since && Date.parse(one.since),
+      }))
+      const told = { status: statuses[consent_status as string], purposes: since }
+      const ends = expires_at && Date.parse(expires_at)
+      const why = `CONSENTCTL_TEST_SEED=${seed} ${text}\n${JSON.stringify(record, null, 1)}`
+      expect(told, why).toEqual(expectedConsent(record, ends, Date.now()))
+    }
+  }
   async function step() {
     advance()
     await pick([create, create, create, importOne, importOne, update, update, remove, restore, publish, publish])()
     instants.push(Date.now())
   }
-  return { step, check }
+  return { step, check, compareReceipts }
 }
 
-it(`answers like an independent model on random histories (CONSENTCTL_TEST_SEED=${seed})`, {
+it(`answers and signs like an independent model on random histories (CONSENTCTL_TEST_SEED=${seed})`, {
   timeout: 3_600_000,
 }, async () => {
   const told = new Map<string, number>()
   let count = 0
   while (count < checks) {
-    const { step, check } = await newHistory()
+    const { step, check, compareReceipts } = await newHistory()
     for (let steps = 0; steps < 20; steps += 1) {
       await step()
       for (let asked = 0; asked < Math.floor(steps / 2); asked += 1, count += 1) {
@@ -200,6 +222,7 @@ it(`answers like an independent model on random histories (CONSENTCTL_TEST_SEED=
         told.set(reason, (told.get(reason) ?? 0) + 1)
       }
     }
+    await compareReceipts()
   }
   if (checks > 1000) process.stderr.write(`${count} checks: ${JSON.stringify(Object.fromEntries(told))}\n`)
   expect(told.size).toBeGreaterThan(6)
