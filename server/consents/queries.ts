@@ -4,6 +4,7 @@ import type { Reported } from '../../src/evidence/circumstances.ts'
 import { empty, instant, staticFragment, toArrayLiteral } from '../db/fragments.ts'
 import { andReached, type Reach } from '../db/reach.ts'
 import { andFilters } from './filters.ts'
+import { newestAnswer } from './newest-answer.ts'
 import type {
   ActionEntry,
   BatchLink,
@@ -404,28 +405,34 @@ export function findEvents(sql: Sql, reach: Reach, id: string, limit: number): P
 /** An identifier with more, such as `guest`, is not a person. */
 const mostRecordsOfPerson = 1000
 
-/** The live record that a subject answered last on a site, if the subject is a person. */
-export async function findNewestAnswer(
+export interface NewestAnswerRow {
+  purpose: string | null
+  id: string
+  answered_at: Date
+}
+
+/** The newest answers about each purpose, or without one about the whole, of a subject on a site, if it is a person. */
+export function findNewestAnswers(
   sql: Sql,
   accountId: string,
-  subjectId: string,
-  siteId: string,
-): Promise<string | undefined> {
-  const [row] = await sql<{ id: string }[]>`
-    select id from (
-      select r.id, count(*) over () as records, (
-        select max(coalesce(h.given_at, h.created_at)) from consent_history h
-        where h.account_id = ${accountId} and h.consent_id = r.id and h.action in ('created', 'imported', 'updated')
-      ) as answered_at
-      from (
-        select id from consents
-        where account_id = ${accountId} and subject_id = ${subjectId} and site_id = ${siteId} and deleted_at is null
-        limit ${mostRecordsOfPerson + 1}
-      ) as r
-    ) as answers
-    where records <= ${mostRecordsOfPerson}
-    order by answered_at desc, id desc limit 1`
-  return row?.id
+  { subjectId, siteId }: { readonly subjectId: string; readonly siteId: string },
+  purposes: readonly string[],
+): Promise<NewestAnswerRow[]> {
+  const of = { subject: sql`${subjectId}`, site: sql`${siteId}`, onlyWitnessed: false, at: null }
+  const isPerson = sql`(
+    select count(*) from (
+      select 1 from consents
+      where account_id = ${accountId} and subject_id = ${subjectId} and site_id = ${siteId} and deleted_at is null
+      limit ${mostRecordsOfPerson + 1}
+    ) r) <= ${mostRecordsOfPerson}`
+  if (purposes.length === 0)
+    return sql<NewestAnswerRow[]>`
+      select null as purpose, a.id, a.answered_at from (${newestAnswer(sql, accountId, { ...of, purpose: null })}) a
+      where ${isPerson}`
+  return sql<NewestAnswerRow[]>`
+    select p.purpose, a.id, a.answered_at from unnest(${toArrayLiteral(purposes)}::text[]) as p (purpose)
+    cross join lateral (${newestAnswer(sql, accountId, { ...of, purpose: sql`p.purpose` })}) a
+    where ${isPerson}`
 }
 
 export async function findOldestKey(sql: Sql, before: Date): Promise<Date | null> {

@@ -12,7 +12,7 @@ import { describeOrigin } from '../../src/contract/origin.ts'
 import { type ChainEntry, entryId, readFacts } from '../../src/evidence/chain.ts'
 import { describeBackdating } from '../../src/evidence/dates.ts'
 import { type Finding, verifyHistory } from '../../src/evidence/history.ts'
-import { consentOf, datePurposes } from '../../src/evidence/state.ts'
+import { consentOf, datePurposes, purposeState } from '../../src/evidence/state.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { Reach } from '../db/reach.ts'
 import { findBackdated, findPlaces } from '../evidence/backdating.ts'
@@ -22,7 +22,7 @@ import { Failure } from '../failure.ts'
 import { newId } from '../ids.ts'
 import { findPrivacyNotice } from '../notices/receipt.ts'
 import { inspectRecords } from '../verify/records.ts'
-import { findEvents, findNewestAnswer } from './queries.ts'
+import { findEvents, findNewestAnswers } from './queries.ts'
 import type { EventRow } from './rows.ts'
 import { noConsent } from './service.ts'
 
@@ -70,7 +70,7 @@ export async function issueReceipt(
     region: last.region,
     consent_status: statusOf(consent.state, dates),
     purposes: consent.purposes,
-    newer_answer: await findNewerAnswer(sql, caller, { ...last, record_id: id }, dates.issued_at),
+    newer_answers: await findNewerAnswers(sql, caller, { ...last, ...consent, record_id: id }, dates.issued_at),
     preferences: last.preferences,
     events: rows.map((row, index) => ({
       event_id: entryId(row.hash),
@@ -100,32 +100,51 @@ function describeConsent(rows: readonly EventRow[], notice: PrivacyNotice) {
   return { states, state: states.at(-1) ?? 'dpv:ConsentRefused', purposes: datePurposes(purposes, times) }
 }
 
-/** Null if the record has the newest answer of its subject on its site, or no subject. */
-async function findNewerAnswer(
+interface Receivable extends Pick<EventRow, 'subject_id' | 'site_id'>, Pick<ConsentReceipt, 'purposes' | 'record_id'> {}
+
+/** Those about the purposes of a record that are in other records of its subject on its site. */
+async function findNewerAnswers(
   sql: Sql,
   reach: Reach,
-  { subject_id, site_id, record_id }: Pick<EventRow, 'subject_id' | 'site_id'> & { readonly record_id: string },
+  { subject_id: subjectId, site_id: siteId, record_id, purposes }: Receivable,
   issued_at: string,
-): Promise<ConsentReceipt['newer_answer']> {
-  const { accountId } = reach
-  if (subject_id === null) return null
-  const id = await findNewestAnswer(sql, accountId, subject_id, site_id)
-  if (id === undefined || id === record_id) return null
-  const rows = await findEvents(sql, reach, id, maxEvents + 1)
-  const last = rows.at(-1)
-  if (!last) throw new Failure('conflict', `The record ${id} of the same person was deleted meanwhile. Try again.`)
-  const answered_at = latestAnswer(rows)
-  const finding = rows.length > maxEvents ? 'too many events' : await findFinding(sql, accountId, id)
-  if (finding) return { record_id: id, answered_at, consent_status: null, purposes: null }
-  const { state, purposes } = describeConsent(rows, await findPrivacyNotice(sql, accountId, { ...last, record_id: id }))
-  const dates = { issued_at, expires_at: last.expires_at?.toISOString() ?? null }
-  return { record_id: id, answered_at, consent_status: statusOf(state, dates), purposes }
+): Promise<NewerAnswer[]> {
+  if (subjectId === null) return []
+  const names = purposes.map(({ purpose }) => purpose)
+  const rows = await findNewestAnswers(sql, reach.accountId, { subjectId, siteId }, names)
+  const newer = rows.filter(({ id }) => id !== record_id)
+  const readers = new Map<string, StateReader>()
+  for (const { id } of newer) if (!readers.has(id)) readers.set(id, await readStates(sql, reach, id, issued_at))
+  const answers = newer.map(({ purpose, id, answered_at }) => ({
+    purpose,
+    record_id: id,
+    answered_at: answered_at.toISOString(),
+    state: readers.get(id)?.(purpose) ?? null,
+  }))
+  return answers.sort((one, other) => names.indexOf(one.purpose ?? '') - names.indexOf(other.purpose ?? ''))
 }
 
-function latestAnswer(rows: readonly EventRow[]): string {
-  const answers = rows.filter(({ action }) => action === 'created' || action === 'imported' || action === 'updated')
-  const times = answers.map(({ given_at, created_at }) => (given_at ?? created_at).getTime())
-  return new Date(times.reduce((latest, time) => Math.max(latest, time), 0)).toISOString()
+type NewerAnswer = ConsentReceipt['newer_answers'][number]
+type StateReader = (purpose: string | null) => NewerAnswer['state']
+
+/** Of the live record of another receipt. */
+async function readStates(sql: Sql, reach: Reach, id: string, issued_at: string): Promise<StateReader> {
+  const rows = await findEvents(sql, reach, id, maxEvents + 1)
+  const last = rows.at(-1)
+  if (!last) throw new Failure('conflict', `The record ${id} of the same identifier was deleted meanwhile. Try again.`)
+  if (rows.length > maxEvents || (await findFinding(sql, reach.accountId, id))) return () => null
+  const notice = await findPrivacyNotice(sql, reach.accountId, { ...last, record_id: id })
+  const { events, purposes } = consentOf(rows, namedPurposes(notice))
+  const states = new Map(purposes.map(({ purpose, state }) => [purpose, state]))
+  const isOver = last.expires_at !== null && last.expires_at.toISOString() <= issued_at
+  const never = { answer: undefined, wasGiven: false, wasAnswered: false }
+  return purpose => {
+    const state =
+      purpose === null
+        ? (events.at(-1)?.state ?? 'refused')
+        : (states.get(purpose) ?? purposeState({ accepted: last.accepted, ...never }))
+    return isOver && (state === 'given' || state === 'partly') ? 'expired' : state
+  }
 }
 
 /** Verifies more than the receipt says: a deletion undone by SQL is in the history. */

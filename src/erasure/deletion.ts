@@ -1,7 +1,7 @@
 import type { Client } from '../client/client.ts'
 import { consents } from '../contract/consents.ts'
 import type { ErasedRecord, ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
-import type { SubjectErased, SubjectErasure } from '../contract/index.ts'
+import type { HoldNotice, SubjectErased, SubjectErasure } from '../contract/index.ts'
 import { restore } from '../contract/restore.ts'
 import { subjects as subjectEndpoints } from '../contract/subjects.ts'
 import { CliError, exit } from '../errors/errors.ts'
@@ -36,15 +36,7 @@ const bySubject: DeleteCall = {
     const body = { subject_id, ids, ticket, ...(reason !== null && { reason }) }
     const answer = await api.call(subjectEndpoints.erase, { body, isIdempotent: true, onResponse, onLost })
     const { certificate, complete, marked, unverified, held } = answer
-    if (held)
-      throw new CliError(
-        'held',
-        exit.rejected,
-        `a legal hold keeps the records of this person until ${held.until}: ${held.reason}`,
-        {
-          hint: 'once it has ended, or is removed (consentctl hold list), the erasure can go on',
-        },
-      )
+    requireNotHeld(held)
     const { erased, earlier } = requireToldAsAsked(answer, new Set(ids))
     const records = batch.flatMap((target): RecordAnswer[] => {
       const isAbsent = !erased.has(target.id)
@@ -53,6 +45,18 @@ const bySubject: DeleteCall = {
     })
     return { certificate, isComplete: complete, unverified, records, isStuck: records.length === 0 && marked === 0 }
   },
+}
+
+function requireNotHeld(held: HoldNotice | null): void {
+  if (!held) return
+  const message = `a legal hold ${describeHold(held)}`
+  const hint = 'once it has ended, or is removed (consentctl hold list), the erasure can go on'
+  throw new CliError('held', exit.rejected, message, { hint })
+}
+
+/** Completes "a legal hold …". */
+export function describeHold({ until, reason }: HoldNotice): string {
+  return `keeps the records of this person until ${until}: ${reason}`
 }
 
 /** @throws CliError unexpected_answer (exit 5) if the service names another record */
@@ -148,6 +152,7 @@ async function markSome(api: Pick<Client, 'call'>, body: SubjectErasure, onAnswe
   try {
     const answer = await api.call(subjectEndpoints.erase, { body, isIdempotent: true, onLost })
     certificate = answer.certificate
+    requireNotHeld(answer.held)
     requireToldAsAsked(answer, new Set())
     if (answer.complete || answer.marked > 0) return answer.complete
   } finally {

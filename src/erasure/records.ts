@@ -1,9 +1,9 @@
 import type { Client } from '../client/client.ts'
-import { EndlessListError } from '../client/errors.ts'
+import { ApiError, EndlessListError } from '../client/errors.ts'
 import { unseen } from '../client/pages.ts'
 import { consents } from '../contract/consents.ts'
 import type { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
-import type { Consent, ConsentQuery } from '../contract/index.ts'
+import type { Consent, ConsentQuery, HoldNotice } from '../contract/index.ts'
 import { parseInstant } from '../contract/instant.ts'
 import { erasedRecordsLimit, type PurgeAnswer, subjects as subjectEndpoints } from '../contract/subjects.ts'
 import { CliError, exit } from '../errors/errors.ts'
@@ -99,6 +99,23 @@ export async function askForErasable(api: Client, subjects: readonly string[]): 
     }
   }
   return { live, deleted: allDeleted }
+}
+
+const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+
+/** Of the identifiers, the holds that keep their records. None if the caller may not ask, or the service cannot say. */
+export async function findHoldsOf(api: Client, subjects: readonly string[]): Promise<HoldNotice[]> {
+  if (!(await erasesSubjects(api))) return []
+  const holds: HoldNotice[] = []
+  for (const subject_id of subjects) {
+    const body = { subject_id, dry_run: true, after: lastId }
+    const answer = await api.call(subjectEndpoints.erase, { body }).catch((error: unknown) => {
+      if (error instanceof ApiError && error.status === 403) return null
+      throw error
+    })
+    if (answer?.held) holds.push(answer.held)
+  }
+  return holds
 }
 
 /**

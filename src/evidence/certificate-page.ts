@@ -24,7 +24,7 @@ const style = `
 body { background: #fff; color: #111; font: 9pt/1.25 "Liberation Sans", Arial, Helvetica, sans-serif }
 main { max-width: 180mm; margin: 0 auto; padding: 8mm 4mm }
 h1 { font-size: 15pt; margin-bottom: 2mm }
-h2 { font-size: 10.5pt; margin: 2.2mm 0 0.8mm; break-after: avoid }
+h2 { font-size: 10.5pt; margin: 1.8mm 0 0.6mm; break-after: avoid }
 p, li, td, th, blockquote { overflow-wrap: anywhere }
 .verdict { border: 0.4mm solid #111; padding: 1.6mm 2.4mm }
 .verdict p:first-child { font-size: 11.5pt; font-weight: bold }

@@ -1,5 +1,4 @@
 import { givers, methods } from '../contract/circumstances.ts'
-import type { ConsentReceipt } from '../contract/documents/consent-receipt.ts'
 import {
   findLanguage,
   formatDate,
@@ -46,10 +45,10 @@ interface Sealing {
 const maxPurposes = 8
 const [firstEvents, lastEvents] = [2, 4]
 const maxFiles = 2
-/** Purposes of a sentence. */
+/** Of a sentence. */
 const maxListed = 3
-/** In characters (code points), in sentences and in tables. */
-const [maxValue, maxCell] = [200, 60]
+/** In characters (code points), in sentences, in tables and in lists. */
+const [maxValue, maxCell, maxName] = [200, 60, 40]
 
 /** What the documents of a pack say about one record, in the language of its notice. `certificate.md` has every sentence. */
 export function certificateOf(pack: Pack, sealing: Sealing): Certificate {
@@ -185,12 +184,10 @@ class Writer {
     const { history } = this.#pack
     const { named, others } = this.#rankPurposes()
     const all = (named.length > 0 ? named : others).filter(each => each.state === state)
-    const listed = all.slice(0, maxListed).map(({ purpose: key, title = key, since }) => {
-      const date = this.#when(history[since ?? 0] ?? history[0])
-      return this.#say('purpose_on', { purpose: cut([{ value: title }], maxCell), date })
-    })
-    const rest = all.length - listed.length
-    return join([...listed, ...(rest > 0 ? [this.#say('others', { count: rest })] : [])], ', ')
+    const each = all.map(({ purpose: key, title = key, since }) =>
+      this.#say('purpose_on', { purpose: shorten(title), date: this.#when(history[since ?? 0] ?? history[0]) }),
+    )
+    return this.#list(each, ', ')
   }
 
   /** The consent as a whole may be given without an answer to each purpose. */
@@ -201,11 +198,23 @@ class Writer {
   }
 
   #newer(): Words[] {
-    const newer = this.#pack.receipt?.newer_answer
-    if (!newer) return []
-    const date = this.#date(newer.answered_at)
-    if (newer.consent_status === null) return [this.#say('newer_unknown', { date })]
-    return [this.#say('newer', { date, state: this.#say(statusTexts[newer.consent_status]) })]
+    const newer = this.#pack.receipt?.newer_answers ?? []
+    if (newer.length === 0) return []
+    const { named, others } = this.#rankPurposes()
+    const titles = new Map([...named, ...others].map(({ purpose, title }) => [purpose, title]))
+    const answers = newer.map(({ purpose, answered_at, state }) => {
+      const values = { date: this.#date(answered_at), state: this.#say(`state_${state ?? 'unchecked'}`) }
+      if (purpose === null) return this.#say('newer_whole', values)
+      return this.#say('newer_purpose', { ...values, purpose: shorten(titles.get(purpose) ?? purpose) })
+    })
+    return [this.#say('newer'), this.#say('newer_list', { answers: this.#list(answers, '; ') })]
+  }
+
+  /** The first ones, and how many more there are. */
+  #list(all: readonly Words[], separator: string): Words {
+    const rest = all.length - maxListed
+    const more = rest > 0 ? [this.#say('others', { count: rest })] : []
+    return join([...all.slice(0, maxListed), ...more], separator)
   }
 
   #who(): Words[] {
@@ -429,7 +438,7 @@ class Writer {
 
   #identifiers(): Words[][] {
     const { record, receipt, checkpoint, history } = this.#pack
-    const { newer_answer: newer = null } = receipt ?? {}
+    const newer = receipt?.newer_answers.slice(0, maxListed).map(({ record_id: id }) => id) ?? []
     const files = [...new Set(history.flatMap(({ file_sha256 }) => file_sha256 ?? []))].slice(0, maxFiles)
     const text = this.#text
     const row = (key: TextKey, value: string | null, values: Values = {}): Words[][] =>
@@ -439,7 +448,7 @@ class Writer {
       ...row('id_label', record.consent_id),
       ...row('id_account', checkpoint.account_id),
       ...row('id_site', record.site_id),
-      ...row('id_newer', newer?.record_id ?? null),
+      ...[...new Set(newer)].flatMap(id => row('id_newer', id)),
       ...(text ? row('id_text', text.sha256, { language: nameLanguage(text.language) }) : []),
       ...files.flatMap(file => row('id_import', file)),
       ...row('id_receipt', receipt?.receipt_id ?? null),
@@ -480,22 +489,16 @@ const expiredTexts = {
   partly_withdrawn: 'expired_partly_withdrawn',
 } as const satisfies Readonly<Record<string, TextKey>>
 
-type Status = ConsentReceipt['consent_status']
-
-const statusTexts: Readonly<Record<Status, TextKey>> = {
-  'dpv:ConsentGiven': 'state_given',
-  'urn:consentctl:ConsentPartlyGiven': 'state_partly',
-  'dpv:ConsentWithdrawn': 'state_withdrawn',
-  'dpv:ConsentRefused': 'state_refused',
-  'dpv:ConsentExpired': 'state_expired',
-}
-
 /** Cuts the values in it. */
 function fit(block: Block): Block {
   if ('items' in block) return { ...block, items: block.items.map(item => cut(item, maxValue)) }
   if (!('rows' in block)) return block
   const max = block.kind === 'table' ? maxCell : maxValue
   return { ...block, rows: block.rows.map(cells => cells.map(cell => cut(cell, max))) }
+}
+
+function shorten(name: string): Words {
+  return cut([{ value: name }], maxName)
 }
 
 /** A value that is cut ends with `…`. */

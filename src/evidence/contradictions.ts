@@ -28,11 +28,22 @@ function findInConsentReceipt(receipt: ConsentReceipt): string | null {
   if (!last || receipt.consent_status !== statusOf(last.event_state, receipt)) return 'itself on its status'
   if (record_version !== events.length || !sameJson(preferences, last.preferences)) return 'itself on its last event'
   if (!fitsEvents(receipt)) return 'itself on its purposes'
-  const { newer_answer: newer, pii_principal_id, record_id } = receipt
-  if (newer && (pii_principal_id === null || newer.record_id === record_id)) return 'itself on its newer answer'
+  if (!fitsNewer(receipt)) return 'itself on its newer answers'
   // Each event has a leaf, after that of the notice.
   const notice = privacy_notice.notice === 'held' ? privacy_notice.publication.leaf_index : -1
   return !inclusion || notice + record_version <= inclusion.leaf_index ? null : 'itself on the leaves of the log'
+}
+
+/** Each is of another record and about another of the purposes, in their order. */
+function fitsNewer({ newer_answers: newer, pii_principal_id, record_id, purposes }: ConsentReceipt): boolean {
+  const about = newer.map(({ purpose }) => purpose)
+  const names = purposes.length === 0 ? [null] : purposes.map(({ purpose }) => purpose)
+  const isOrdered = sameJson(
+    about,
+    names.filter(name => about.includes(name)),
+  )
+  const areOthers = newer.every(each => each.record_id !== record_id)
+  return isOrdered && areOthers && (newer.length === 0 || pii_principal_id !== null)
 }
 
 /** Without the acceptance, which only the history has. */

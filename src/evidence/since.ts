@@ -15,17 +15,21 @@ function describeStatus({ consent_status, purposes }: Status): string {
   return named.length > 0 ? `${state} (${named.join(', ')})` : state
 }
 
-/** Example: `in the record R at INSTANT: refused ("marketing" refused since …)`. */
-export function describeAnswer(newer: NonNullable<ConsentReceipt['newer_answer']>): string {
-  const { record_id, answered_at, consent_status, purposes } = newer
-  const isStated = consent_status !== null && purposes !== null
-  const status = isStated ? describeStatus({ consent_status, purposes }) : 'see its history for what was answered'
-  return `in the record ${record_id} at ${answered_at}: ${status}`
+/** Continues the sentence about a receipt; empty without a newer answer. Answers of one record, time and state are one. */
+export function describeNewer({ newer_answers: newer }: Pick<ConsentReceipt, 'newer_answers'>): string {
+  const groups = new Map<string, string[]>()
+  for (const { purpose, record_id, answered_at, state } of newer) {
+    const told = state === null ? 'see its history for what was answered' : describeState(state)
+    const rest = `of ${answered_at} was recorded for the same identifier on this site, in the record ${record_id}: ${told}`
+    groups.set(rest, [...(groups.get(rest) ?? []), ...(purpose === null ? [] : [JSON.stringify(purpose)])])
+  }
+  return [...groups]
+    .map(([rest, names]) => `; a newer answer ${names.length > 0 ? `about ${names.join(', ')} ` : ''}${rest}`)
+    .join('')
 }
 
-/** Continues the sentence about a receipt; empty without a newer answer. */
-export function describeNewer({ newer_answer: newer }: ConsentReceipt): string {
-  return newer ? `; the person answered again on this site, ${describeAnswer(newer)}` : ''
+function describeState(state: NonNullable<ConsentReceipt['newer_answers'][number]['state']>): string {
+  return state === 'partly' ? 'given in part' : state.replace('_', ' ')
 }
 
 /** The present receipt of a record; or why there is none, which completes "the instance …". */
@@ -45,5 +49,9 @@ export function describeSince(receipt: ConsentReceipt, present: Present): string
   const state = isSameState ? '' : `, and is ${describeStatus(present)}`
   const own = `; at ${present.issued_at} its record ${isSame ? 'is the same' : 'was changed since'}${state}`
   if (present.pii_principal_id === null) return own
-  return own + (describeNewer(present) || '; the instance knows no newer answer of the person on this site')
+  return (
+    own +
+    (describeNewer(present) ||
+      '; the instance knows no newer answer about its purposes for the same identifier on this site')
+  )
 }

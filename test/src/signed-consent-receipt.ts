@@ -44,7 +44,7 @@ export function receiptOf({ events = [accepted], ...fields }: Partial<ConsentRec
     region: null,
     consent_status: 'dpv:ConsentGiven',
     purposes: purposesOf(events),
-    newer_answer: null,
+    newer_answers: [],
     preferences: { marketing: true },
     events,
     record_version: 1,

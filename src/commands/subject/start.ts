@@ -5,7 +5,7 @@ import { many, type Output, pagesOf } from '../../cli/output.ts'
 import { tellSites } from '../../cli/subjects.ts'
 import type { Context } from '../../context.ts'
 import type { Consent, DataSubjectRequest, RequestKind } from '../../contract/index.ts'
-import { marksErased } from '../../erasure/deletion.ts'
+import { describeHold, marksErased } from '../../erasure/deletion.ts'
 import { type ExportFiles, writeExport } from '../../erasure/export.ts'
 import { createJob, type SubjectRequest } from '../../erasure/job.ts'
 import { makePlan, type PlanFile, requireAsPlanned, toPlanned } from '../../erasure/plan.ts'
@@ -13,6 +13,7 @@ import {
   askForErasable,
   countBySite,
   erasesSubjects,
+  findHoldsOf,
   liveRecords,
   type NearMatch,
   type Target,
@@ -145,6 +146,7 @@ export async function rehearse(
   { source }: Pick<Order, 'source'>,
   plans: readonly Pick<Planned, 'asked' | 'targets'>[],
 ): Promise<Output<unknown>> {
+  await warnOfHolds(ctx, source, plans)
   if (source !== null) {
     await ctx.say(`${describe(ctx, plans)}: nothing was deleted`)
     return many(personView, pagesOf(plans.map(toPersonRow))) as Output<unknown>
@@ -153,6 +155,19 @@ export async function rehearse(
   await tellSites(ctx, countBySite(targets), instanceLabel(ctx))
   await ctx.say('nothing was deleted')
   return many(erasureView, pagesOf(toRows(targets))) as Output<unknown>
+}
+
+/** They would stop the erasure. */
+async function warnOfHolds(
+  ctx: Context,
+  source: string | null,
+  plans: readonly Pick<Planned, 'asked'>[],
+): Promise<void> {
+  for (const { asked } of plans)
+    for (const hold of await findHoldsOf(ctx.api, asked.subjects))
+      await ctx.warn(
+        `${source === null ? '' : `${asked.ticket}: `}a legal hold ${describeHold(hold)}; it stops the erasure`,
+      )
 }
 
 function describe(ctx: Context, plans: readonly Pick<Planned, 'targets'>[]): string {
@@ -179,6 +194,7 @@ async function review(ctx: Context, { source }: Order, plans: readonly Planned[]
     await ctx.say('no matching records. Identifiers must match exactly, including case and spaces')
   else if (!asks) await tellSites(ctx, counts, where)
   if (!asks) return
+  await warnOfHolds(ctx, source, plans)
   if (targets.length === 0) return await confirmNothing(ctx, plans.length)
   const question = { action: 'erase', noun: 'record', where }
   const [{ records } = { records: null }] = plans

@@ -169,10 +169,15 @@ const PlaceInLog = z.strictObject({
 })
 
 const NewerAnswer = z.strictObject({
+  purpose: z.string().nullable().describe('One of the purposes; null, for the whole, if there are none.'),
   record_id: z.uuid(),
-  answered_at: Instant.describe('When the person last answered there; of an import as reported by the importer.'),
-  consent_status: statuses.nullable().describe('Null, like purposes, if its history does not verify or is too long.'),
-  purposes: Purposes.nullable(),
+  answered_at: Instant.describe(
+    'When that answer was recorded; of an imported one when it was given, as reported by the importer.',
+  ),
+  state: z
+    .enum([...purposeStates, 'partly', 'expired'])
+    .nullable()
+    .describe('In that record; null if its history does not verify or is too long.'),
 })
 
 /**
@@ -202,9 +207,11 @@ export const ConsentReceipt = z.strictObject({
   purposes: Purposes.describe(
     'What was answered for each purpose after the last event, by name: those of the notice, and each name that was true or false in the preferences.',
   ),
-  newer_answer: NewerAnswer.nullable().describe(
-    'The other live record with the newest answer of this person on this site when the receipt was issued; null if no other was answered later, or too many records have the identifier for it to be a person.',
-  ),
+  newer_answers: z
+    .array(NewerAnswer)
+    .describe(
+      'By purpose, the other live record with the newest answer about it for this identifier on this site when the receipt was issued; none of a purpose whose newest answer is in this record, or if too many records have the identifier.',
+    ),
   preferences: Preferences.describe('The present ones.'),
   events: z
     .array(ConsentEvent)

@@ -119,32 +119,33 @@ describe('GET /api/v1/consents/{id}/receipt › 200', () => {
     })
   })
 
-  it('names a newer answer of the same person on the site, in another record', async () => {
+  it('names newer answers of the same identifier on the site, in other records, by purpose as the check does', async () => {
     const subject_id = 'newer@example.com'
+    const newer = async (id: string) => (await receiptOf(id)).newer_answers
+    const checked = async (purpose: string) => {
+      const query = `subject_id=${subject_id}&purpose=${purpose}&site_id=${owner.siteId}`
+      return (await service.call('GET', `/api/v1/subjects/check?${query}`, { key: owner.key })).body.record.id
+    }
     const first = await owner.create({ subject_id, accepted: true, preferences: { marketing: true } })
     await owner.create({ subject_id: `x${subject_id}`, accepted: false, preferences: { marketing: false } })
-    expect((await receiptOf(first.id)).newer_answer).toBeNull()
+    expect(await newer(first.id)).toEqual([])
     const second = await owner.create({ subject_id, accepted: true, preferences: { marketing: true, analytics: true } })
     await owner.update(second.id, { preferences: { marketing: false, analytics: true } })
-    const [, last] = (await owner.history(second.id)).body.data
-    expect((await receiptOf(first.id)).newer_answer).toEqual({
-      record_id: second.id,
-      answered_at: last.created_at,
-      consent_status: 'urn:consentctl:ConsentPartlyGiven',
-      purposes: [
-        { purpose: 'analytics', state: 'given', since: second.created_at },
-        { purpose: 'marketing', state: 'withdrawn', since: last.created_at },
-      ],
-    })
-    expect((await receiptOf(second.id)).newer_answer).toBeNull()
-    await owner.update(first.id, { preferences: { marketing: false } })
-    expect((await receiptOf(first.id)).newer_answer).toBeNull()
-    expect((await receiptOf(second.id)).newer_answer).toMatchObject({
-      record_id: first.id,
-      consent_status: 'dpv:ConsentWithdrawn',
-    })
+    const [, withdrawn] = (await owner.history(second.id)).body.data
+    expect(await newer(first.id)).toEqual([
+      { purpose: 'marketing', record_id: second.id, answered_at: withdrawn.created_at, state: 'withdrawn' },
+    ])
+    expect(await newer(second.id)).toEqual([])
+    await owner.update(first.id, { preferences: { marketing: true, analytics: false } })
+    const [, last] = (await owner.history(first.id)).body.data
+    const ofMarketing = { purpose: 'marketing', record_id: second.id, state: 'withdrawn' }
+    expect(await newer(first.id)).toEqual([{ ...ofMarketing, answered_at: withdrawn.created_at }])
+    expect(await newer(second.id)).toEqual([
+      { purpose: 'analytics', record_id: first.id, answered_at: last.created_at, state: 'refused' },
+    ])
+    expect([await checked('marketing'), await checked('analytics')]).toEqual([second.id, first.id])
     await owner.remove(second.id)
-    expect((await receiptOf(first.id)).newer_answer).toBeNull()
+    expect(await newer(first.id)).toEqual([])
   })
 
   it('names a newer answer, but not what it says, when its history does not verify', async () => {
@@ -152,12 +153,9 @@ describe('GET /api/v1/consents/{id}/receipt › 200', () => {
     const first = await owner.create({ subject_id, accepted: true })
     const second = await owner.create({ subject_id, accepted: false })
     await service.sql`update consent_history set accepted = true where consent_id = ${second.id}`
-    expect((await receiptOf(first.id)).newer_answer).toEqual({
-      record_id: second.id,
-      answered_at: second.created_at,
-      consent_status: null,
-      purposes: null,
-    })
+    expect((await receiptOf(first.id)).newer_answers).toEqual([
+      { purpose: null, record_id: second.id, answered_at: second.created_at, state: null },
+    ])
   })
 
   it('names no newer answer of an identifier with more than 1,000 records, which is no person', async () => {
@@ -167,15 +165,15 @@ describe('GET /api/v1/consents/{id}/receipt › 200', () => {
       const records = Array.from({ length: 100 }, () => ({ site_id: owner.siteId, subject_id }))
       const { status } = await service.call('POST', '/api/v1/consents/batch', { key: owner.key, body: { records } })
       expect(status).toBe(200)
-      if (sent === 0) expect((await receiptOf(id)).newer_answer).not.toBeNull()
+      if (sent === 0) expect((await receiptOf(id)).newer_answers).toHaveLength(1)
     }
-    expect((await receiptOf(id)).newer_answer).toBeNull()
+    expect((await receiptOf(id)).newer_answers).toEqual([])
   })
 
   it('names no newer answer of a record without a subject', async () => {
     const { id } = await owner.create({ accepted: true })
     await owner.create({ accepted: false })
-    expect((await receiptOf(id)).newer_answer).toBeNull()
+    expect((await receiptOf(id)).newer_answers).toEqual([])
   })
 
   it('says that a consent is expired from the end of its validity on, unless it was withdrawn', async () => {

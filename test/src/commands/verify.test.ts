@@ -297,19 +297,22 @@ describe('a receipt whose record is in the log', () => {
 
     const newer = {
       record_id: uuid(2),
+      purpose: 'marketing',
       answered_at: '2026-01-31T09:30:00.900Z',
-      consent_status: 'dpv:ConsentRefused',
-      purposes: [{ purpose: 'marketing', state: 'refused', since: '2026-01-31T09:30:00.900Z' }],
+      state: 'refused',
     } as const
-    const again = `the person answered again on this site, in the record ${uuid(2)} at 2026-01-31T09:30:00.900Z: refused ("marketing" refused since 2026-01-31T09:30:00.900Z)`
+    const again = `a newer answer about "marketing" of 2026-01-31T09:30:00.900Z was recorded for the same identifier on this site, in the record ${uuid(2)}: refused`
 
     it('says what changed since a consent receipt was issued', async () => {
       const old = signedReceipt()
       const at = { issued_at: '2026-01-31T10:00:00.000Z' }
       const changed = { consent_status: 'dpv:ConsentExpired', expires_at: '2026-01-31T09:45:00.000Z' } as const
       for (const [present, words] of [
-        [old, '; at 2026-01-31T09:30:01.000Z its record is the same; the instance knows no newer answer of the person'],
-        [signedReceipt({ ...at, newer_answer: newer }), `; at ${at.issued_at} its record is the same; ${again}`],
+        [
+          old,
+          '; at 2026-01-31T09:30:01.000Z its record is the same; the instance knows no newer answer about its purposes for the same identifier on this site',
+        ],
+        [signedReceipt({ ...at, newer_answers: [newer] }), `; at ${at.issued_at} its record is the same; ${again}`],
         [
           signedReceipt({ ...at, ...changed }),
           `; at ${at.issued_at} its record is the same, and is expired ("marketing" given`,
@@ -336,8 +339,8 @@ describe('a receipt whose record is in the log', () => {
       })
     })
 
-    it('without --live, says that the person answered again when the receipt says so', async () => {
-      expect((await verdict(signedReceipt({ newer_answer: newer }))).detail).toContain(`; ${again}`)
+    it('without --live, says that a newer answer was recorded when the receipt says so', async () => {
+      expect((await verdict(signedReceipt({ newer_answers: [newer] }))).detail).toContain(`; ${again}`)
       expect((await verdict(signedReceipt())).detail).not.toContain('answer')
     })
 

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { HttpResponse, http } from 'msw'
-import type { Consent, SubjectErasure } from '../../../src/contract/index.ts'
+import type { Consent, HoldNotice, SubjectErasure } from '../../../src/contract/index.ts'
 import { countBySite } from '../../../src/erasure/records.ts'
 import { keyIdOf, newSigningKey, publicBytes } from '../../../src/evidence/keys.ts'
 import { signDocument } from '../../../src/evidence/signed.ts'
@@ -99,6 +99,7 @@ export interface FakeErasure {
   certified: object
   /** Records that it says do not verify. */
   unverified: string[]
+  held: HoldNotice | null
 }
 
 /** Lets the fake instance erase subjects by id, whatever its quota, with certificates that its published key verifies. */
@@ -114,6 +115,7 @@ export function erasesSubjects(cli: Cli, holder: FakeInstance): FakeErasure {
     clockOffsetMs: 0,
     certified: {},
     unverified: [],
+    held: null,
   }
   const certify = (erased: readonly Consent[], ticket: string) => {
     const records = erased.map(({ id }) => ({ id, deleted_at: erasure.deleted.get(id)?.deleted_at }))
@@ -163,6 +165,7 @@ export function erasesSubjects(cli: Cli, holder: FakeInstance): FakeErasure {
           records: erased.map(record => named(erasure.deleted.get(record.id) ?? record)),
           already_deleted: earlier.map(named),
           unverified: erasure.unverified,
+          held: erasure.held,
           certificate: dry_run ? null : certify(erased, ticket),
           subject_hmac,
         },

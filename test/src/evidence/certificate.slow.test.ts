@@ -175,19 +175,20 @@ function newReceipt({ pick, data, record, notice }: About): Buffer {
     expires_at: pick([null, '2026-02-02T00:00:00.000Z', '2027-02-01T09:30:00.000Z']),
   }
   const state = stateTerms[consentOf(data, named).events.at(-1)?.state ?? 'refused']
-  const newer = {
-    record_id: user,
-    answered_at: '2026-02-01T00:00:00.000Z',
-    consent_status: pick([null, ...Object.values(stateTerms), 'dpv:ConsentExpired' as const]),
-    purposes: [],
-  }
+  const purposes = purposesOf(data, named)
+  const newer = (purposes.length === 0 ? [null] : purposes.map(({ purpose }) => purpose))
+    .filter(() => pick([true, false]))
+    .map(purpose => ({
+      ...{ purpose, record_id: pick([user, account, site]), answered_at: '2026-02-01T00:00:00.000Z' },
+      state: pick([null, 'given', 'partly', 'refused', 'withdrawn', 'not_answered', 'expired'] as const),
+    }))
   const receipt: ConsentReceipt = receiptOf({
     ...dates,
     pii_principal_id: record.subject_id,
     consent_status: statusOf(state, dates),
     events: eventsOf(data, named),
-    purposes: purposesOf(data, named),
-    newer_answer: record.subject_id === null ? null : pick([null, newer]),
+    purposes,
+    newer_answers: record.subject_id === null ? [] : pick([[], newer]),
     key_id: keyIdOf(serviceKey),
   })
   return Buffer.from(signDocument(receipt, serviceKey))
@@ -260,18 +261,16 @@ function longestPack(language: string): Files {
     files.set(`administration/${index + 5}.inclusion.json`, files.get('record.inclusion.json') ?? Buffer.of())
   }
   files.set('checkpoint.tsr', Buffer.of(0))
-  const newer_answer = {
-    record_id: user,
-    answered_at: '2026-02-01T00:00:00.000Z',
-    consent_status: stateTerms.partly,
-    purposes: [],
-  }
+  const newer_answers = keys.map((purpose, index) => ({
+    ...{ purpose, record_id: [user, account, site][index % 3], answered_at: '2026-02-01T00:00:00.000Z' },
+    state: 'not_answered',
+  }))
   const { signature: _, ...receipt } = JSON.parse(String(files.get('receipt.json')))
   files.set(
     'receipt.json',
     Buffer.from(
       signDocument(
-        { ...receipt, newer_answer, expires_at: '2027-02-01T09:30:00.000Z', consent_status: stateTerms.given },
+        { ...receipt, newer_answers, expires_at: '2027-02-01T09:30:00.000Z', consent_status: stateTerms.given },
         serviceKey,
       ),
     ),

@@ -166,11 +166,20 @@ it.each<[what: string, text: () => string, ours: RegExp, python: RegExp]>([
   [
     'a receipt whose newer answer is of its own record',
     () =>
-      changed('consent receipt', ({ record_id, issued_at, consent_status, purposes }) => ({
-        newer_answer: { record_id, answered_at: issued_at, consent_status, purposes },
+      changed('consent receipt', ({ record_id, issued_at, purposes: [{ purpose }] }) => ({
+        newer_answers: [{ purpose, record_id, answered_at: issued_at, state: 'refused' }],
       })),
-    /contradicts itself on its newer answer/,
+    /contradicts itself on its newer answers/,
     /its newer answer is its own, or of nobody/,
+  ],
+  [
+    'a receipt whose newer answer is about another purpose',
+    () =>
+      changed('consent receipt', ({ receipt_id: record_id, issued_at }) => ({
+        newer_answers: [{ purpose: 'other', record_id, answered_at: issued_at, state: 'refused' }],
+      })),
+    /contradicts itself on its newer answers/,
+    /its newer answers are not about its purposes/,
   ],
   [
     'an erasure receipt with a number and no receipt before',

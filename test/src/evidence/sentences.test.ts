@@ -22,7 +22,7 @@ const tests: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
   'test/server/consents/receipt.test.ts': {
     'names the record and its problem in the response and in the log': ['consent receipt: the record'],
     'states each purpose since the event that gave, refused or withdrew it': ['consent receipt, `purposes`'],
-    'names a newer answer of the same person on the site': ['consent receipt, `newer_answer`'],
+    'names newer answers of the same identifier on the site': ['consent receipt, `newer_answers`'],
     'whose checkpoint is gone': ['consent receipt, `inclusion`'],
     'states its origin as reported by the importer, and when each answer was given and recorded': [
       'consent receipt, `origin`',
@@ -96,7 +96,7 @@ const tests: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     'rejects any one changed byte': ['`verify`: `valid`'],
     'a receipt whose record is in the log': ['`verify`, of a consent receipt: “its last'],
     'rejects a receipt if the log %s': ['`verify --live`:'],
-    'says that the person answered again': ['`verify`, of a consent receipt: “the person'],
+    'says that a newer answer was recorded': ['`verify`, of a consent receipt: “a newer'],
     'says what changed since': ['`verify --live`, of a consent receipt'],
   },
   'test/src/commands/at/get.test.ts': { 'o’clock, names the source of each value': ['`get --at`'] },

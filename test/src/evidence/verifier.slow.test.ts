@@ -106,7 +106,7 @@ describe.skipIf(!hasVerifier)('Python verifier', () => {
           events: [{ ...first, circumstances: change(first?.circumstances ?? {}) }, ...rest],
           ...{ purposes: purposesOf(live), consent_status: rest[0]?.event_state, expires_at: null },
           ...{ record_version: 2, chain_head: live[1]?.hash, inclusion: null, origin: null },
-          ...{ newer_answer: null, issued_at: '2026-02-03T09:30:00.000Z' },
+          ...{ newer_answers: [], issued_at: '2026-02-03T09:30:00.000Z' },
         }
       })
     put('live', JSON.stringify({ data: live }))
