@@ -2,8 +2,16 @@ import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { randomFrom } from '../../e2e/campaign.ts'
 import { mediaBytes, useService } from '../../support/service.ts'
 import { newImporter } from '../consents/imports.ts'
-import { type Asked, after, expectedAnswer, type PublishedNotice, type RecordOf, type World } from './check-model.ts'
-import { expectedConsent } from './consent-model.ts'
+import {
+  type Asked,
+  after,
+  expectedAnswer,
+  newerAnswers,
+  type PublishedNotice,
+  type RecordOf,
+  type World,
+} from './check-model.ts'
+import { expectedConsent, stateAfter } from './consent-model.ts'
 
 const service = useService()
 
@@ -11,6 +19,7 @@ const service = useService()
 const checks = Number(process.env['CONSENTCTL_TEST_CHECKS'] ?? 300)
 const seed = Number(process.env['CONSENTCTL_TEST_SEED'] ?? Date.now() % 1_000_000)
 const random = randomFrom(seed)
+let receipts = 0
 const chance = (part: number) => random() < part
 const below = (limit: number) => Math.floor(random() * limit)
 const pick = <T>(list: readonly T[]): T => list[below(list.length)] as T
@@ -189,15 +198,22 @@ async function newHistory() {
   async function compareReceipts() {
     for (const record of live()) {
       const { body, text } = await service.call('GET', `/api/v1/consents/${record.id}/receipt`, { key: owner.key })
-      const { consent_status, purposes, expires_at } = body
+      const { consent_status, purposes, expires_at, newer_answers } = body
       const since = (purposes as { since: string | null }[]).map(one => ({
         ...one,
         since: one.since && Date.parse(one.since),
       }))
       const told = { status: statuses[consent_status as string], purposes: since }
       const ends = expires_at && Date.parse(expires_at)
-      const why = `CONSENTCTL_TEST_SEED=${seed} ${text}\n${JSON.stringify(record, null, 1)}`
+      const names = purposes.map(({ purpose }: { purpose: string }) => purpose)
+      const newer = newerAnswers(world, record, names).map(({ purpose, newest, at }) => ({
+        ...{ purpose, record_id: newest.id, answered_at: iso(at) },
+        state: stateAfter(newest, purpose, Date.now()),
+      }))
+      const why = `CONSENTCTL_TEST_SEED=${seed} ${text}\n${JSON.stringify(world, null, 1)}`
       expect(told, why).toEqual(expectedConsent(record, ends, Date.now()))
+      expect(newer_answers, why).toEqual(newer)
+      receipts += 1
     }
   }
   async function step() {
@@ -224,6 +240,6 @@ it(`answers and signs like an independent model on random histories (CONSENTCTL_
     }
     await compareReceipts()
   }
-  if (checks > 1000) process.stderr.write(`${count} checks: ${JSON.stringify(Object.fromEntries(told))}\n`)
+  if (checks >= 1000) process.stderr.write(`${receipts} receipts, ${count} checks: ${JSON.stringify(Object.fromEntries(told))}\n`)
   expect(told.size).toBeGreaterThan(6)
 })

@@ -49,7 +49,7 @@ export interface Asked {
 const nothing = { id: null, notice: null, ends: null, renewal: null, given: null, stated: null, witnessed: null }
 
 /** True if it was made here, or changed here, in what is asked, from what was imported last. */
-function isWitnessed(states: readonly State[], purpose: string): boolean {
+function isWitnessed(states: readonly State[], purpose: string | null): boolean {
   const statements = states.filter(({ isStatement }) => isStatement)
   const imported = statements.findLast(({ isImported }) => isImported)
   return statements.some(
@@ -57,11 +57,16 @@ function isWitnessed(states: readonly State[], purpose: string): boolean {
   )
 }
 
-const answerOf = (state: State | undefined, purpose: string) =>
-  JSON.stringify([state?.accepted, { is: state?.preferences[purpose] }])
+/** `purpose`: null for all of it. */
+const answerOf = (state: State | undefined, purpose: string | null) =>
+  JSON.stringify([state?.accepted, { is: purpose === null ? state?.preferences : state?.preferences[purpose] }])
 
 /** The newest answers of the sites, newest last. */
-function newestAnswers(records: readonly RecordOf[], until: (record: RecordOf) => readonly State[], purpose: string) {
+function newestAnswers(
+  records: readonly RecordOf[],
+  until: (record: RecordOf) => readonly State[],
+  purpose: string | null,
+) {
   const placed = records.map((record, index) => {
     const witnessed = isWitnessed(until(record), purpose)
     const counted = until(record).filter(({ isStatement, isImported }) => isStatement && isImported !== witnessed)
@@ -82,6 +87,16 @@ function newestAnswers(records: readonly RecordOf[], until: (record: RecordOf) =
     return told && (!made || told.place > made.place) ? [told] : made ? [made] : []
   }
   return [...new Set(records.map(({ site }) => site))].flatMap(ofSite).sort(byTime)
+}
+
+/** For each purpose of a record whose newest answer on its site is in another live record: that record, and when it was given. */
+export function newerAnswers({ records }: World, record: RecordOf, purposes: readonly string[]) {
+  const { site, subject } = record
+  const live = records.filter(one => one.site === site && one.subject === subject && one.states.at(-1)?.isLive)
+  return (purposes.length > 0 ? purposes : [null]).flatMap(purpose => {
+    const [newest] = newestAnswers(live, one => one.states, purpose)
+    return newest && newest.record !== record ? [{ purpose, newest: newest.record, at: newest.place }] : []
+  })
 }
 
 export function expectedAnswer({ records, notices }: World, { subject, purpose, site, at, onlyWitnessed }: Asked) {

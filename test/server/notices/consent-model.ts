@@ -1,4 +1,4 @@
-import type { RecordOf, State } from './check-model.ts'
+import { after, type RecordOf, type State } from './check-model.ts'
 
 /** What a receipt says of a record's purposes, once more, by words alone. Instants are milliseconds since 1970. */
 export interface ExpectedConsent {
@@ -56,4 +56,14 @@ function wholeAfter(states: readonly State[], named: ReadonlySet<string>, all: r
   const present = stateAt(states.length)
   if (present !== null) return present
   return states.some((_, index) => stateAt(index + 1) !== null) ? 'withdrawn' : 'refused'
+}
+
+/** Of a purpose of a record, or of the whole (null): `expired` if it was given there and has ended. */
+export function stateAfter(record: RecordOf, purpose: string | null, now: number): string {
+  const { held, states } = record
+  const last = states.findLast(({ isStatement, isImported }) => isStatement && !isImported)
+  const ends = held?.validity && last && states.at(-1)?.accepted ? after(last.at, held.validity) : null
+  if (purpose === null) return expectedConsent(record, ends, now).status
+  const state = stateOfPurpose(states, purpose)
+  return state === 'given' && ends !== null && ends <= now ? 'expired' : state
 }
