@@ -57,7 +57,8 @@ instance it also checks scope, site and quota by reads. It exits as the import w
 An undecided value stops the import (exit 5): --map-init writes a map of these values to edit, and --map uses it. An
 invalid row rejects its person with all rows: --refused-out lists them. An unreadable row stops the import. Local times
 need --timezone. --policy-version sets the version of all answers, for files without one. There is no default. It is not
-allowed if the map already names the version.
+allowed if the map already names the version. In the fields of a map circumstances.method and the like say how an answer
+was given, by a column or {"constant": "paper"}.
 
 A person whose origin is already imported is not changed, so the same file can be sent again at any time. --resume
 continues an import that was stopped or killed, without the files. The import ends with a signed receipt for

@@ -58,7 +58,7 @@ compare key ids with the operator of the service.
 The times of consent receipts and of evidence have two bounds: "not in the log at A, in it at B". A document dated
 more than ten minutes before A is not valid. --live also requires an API key of the account: the log must prove that
 it has only grown since the checkpoint in the file, and of a consent receipt the instance is asked whether its record
-changed since, and whether the person gave a newer answer on the site.
+changed since, and for newer answers about its purposes, of the same identifier on the site.
 
 Examples:
   $ consentctl verify receipt.json --keys consent-keys.json

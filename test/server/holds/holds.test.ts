@@ -136,7 +136,10 @@ describe('a hold', () => {
     const held = { until: hold.held_until, reason: 'a claim', ticket: 'LEGAL-7' }
     expect((await erase(owner, { dry_run: true })).body).toMatchObject({ held, erased: 1, certificate: null })
     const { status, body } = await erase(owner)
-    expect([status, body]).toMatchObject([200, { held, erased: 0, marked: 0, remaining: 1, complete: false, records: [] }])
+    expect([status, body]).toMatchObject([
+      200,
+      { held, erased: 0, marked: 0, remaining: 1, complete: false, records: [] },
+    ])
     expect(schemaProblems(body.certificate)).toEqual([])
     const { document } = readSigned(Buffer.from(body.certificate))
     expect(document).toMatchObject({ held, erased: 0, remaining: 1, records: [], statement: null })

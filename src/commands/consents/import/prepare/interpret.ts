@@ -1,4 +1,6 @@
 import type * as z from 'zod'
+import { circumstanceNames } from '../../../../contract/circumstance-words.ts'
+import { Circumstances } from '../../../../contract/circumstances.ts'
 import { ConsentDraft } from '../../../../contract/consents.ts'
 import { storable, text } from '../../../../contract/values.ts'
 import { usageError } from '../../../../errors/errors.ts'
@@ -49,6 +51,7 @@ interface Getters {
   readonly givenAt: TextGetter
   readonly version: TextGetter | null
   readonly details: readonly (readonly [name: keyof Details, get: TextGetter])[]
+  readonly circumstances: readonly (readonly [name: (typeof circumstanceNames)[number], get: TextGetter])[]
   readonly purposes: readonly PurposeReader[]
 }
 
@@ -86,6 +89,10 @@ export function openInterpreter(map: ImportMap, options: Options, decisions: Dec
       const source = fields[name]
       return source === undefined ? [] : [[name, textGetter(columns, source)] as const]
     }),
+    circumstances: circumstanceNames.flatMap(name => {
+      const source = fields[`circumstances.${name}`]
+      return source === undefined ? [] : [[name, textGetter(columns, source)] as const]
+    }),
     purposes: openPurposes(map.purposes, columns),
   })
 
@@ -115,6 +122,21 @@ export function openInterpreter(map: ImportMap, options: Options, decisions: Dec
       if (value !== '') read[name] = checked(name, value)
     }
     return read
+  }
+
+  /** A confirmation's time may be written like that of the answer. */
+  const readCircumstances = (getters: Getters, row: Row): Circumstances | undefined => {
+    const told = getters.circumstances.flatMap(([name, get]) => {
+      const value = get(row)
+      const at = name === 'confirmed_at' && value !== '' ? readTime(value) : null
+      return value === '' ? [] : [[name, typeof at === 'number' ? new Date(at).toISOString() : value] as const]
+    })
+    if (told.length === 0) return undefined
+    const { data, error } = Circumstances.safeParse(Object.fromEntries(told))
+    if (data) return data
+    const issue = error.issues[0]
+    const name = circumstanceNames.find(each => each === issue?.path[0])
+    throw new RowProblem('field', `${name ? labels(`circumstances.${name}`) : 'circumstances'} ${issue?.message}`)
   }
 
   /** Null if the row names no person. */
@@ -172,7 +194,8 @@ export function openInterpreter(map: ImportMap, options: Options, decisions: Dec
     const version = getters.version ? readVersion(getters.version(row)) : options.policyVersion
     if (isUndecided || version === undefined) return { kind: 'undecided' }
     const details = readDetails(getters, row)
-    return { kind: 'answer', meaning: { originId, at, version, accepted, purposes, details, silence } }
+    const circumstances = readCircumstances(getters, row)
+    return { kind: 'answer', meaning: { originId, at, version, accepted, purposes, details, circumstances, silence } }
   }
 
   const interpret = (getters: Getters, row: Row): Interpretation => {

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { type CircumstanceName, circumstanceNames } from '../../../../contract/circumstance-words.ts'
 import { PolicyVersion, text } from '../../../../contract/values.ts'
 
 /**
@@ -48,6 +49,13 @@ const Container = z.strictObject({
 })
 export type Container = z.output<typeof Container>
 
+type CircumstanceField = `circumstances.${CircumstanceName}`
+
+/** How the answer of the row was given. */
+const circumstances = Object.fromEntries(
+  circumstanceNames.map(name => [`circumstances.${name}`, Source.optional()]),
+) as Record<CircumstanceField, z.ZodOptional<typeof Source>>
+
 const Fields = z.strictObject({
   /** Person, device or form. Rows with the same one become one record with changes. */
   origin_id: Source,
@@ -60,6 +68,7 @@ const Fields = z.strictObject({
   notice_locale: Source.optional(),
   /** Reference or proof from the source. */
   evidence: Source.optional(),
+  ...circumstances,
 })
 
 /**

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { appendFile, open, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Circumstances } from '../../../../contract/circumstances.ts'
 import type { DecidedValue, Reason } from './prepared.ts'
 
 /** Identical for all answers of a person. */
@@ -33,6 +34,7 @@ export interface Meaning {
   /** Names are unique; null is neither yes nor no. Objects with arbitrary keys would be slow. */
   readonly purposes: readonly (readonly [name: string, given: boolean | null])[]
   readonly details: Details
+  readonly circumstances?: Circumstances | undefined
   /** Leaves the row out; its purposes may still count for other rows. */
   readonly silence: LeftOut | null
 }

@@ -23,8 +23,9 @@ export interface Person {
   readonly lastAt: number
 }
 
-interface Answer extends Omit<AnswerEvent, 'purposes'> {
+interface Answer extends Omit<AnswerEvent, 'purposes' | 'circumstances'> {
   readonly purposes: Map<string, boolean | null>
+  circumstances?: AnswerEvent['circumstances']
   isSilent: boolean
 }
 
@@ -34,6 +35,7 @@ interface State {
   readonly sha256: string
   readonly accepted: boolean
   readonly preferences: Readonly<Record<string, boolean>>
+  readonly circumstances: AnswerEvent['circumstances']
 }
 
 /** Characters that fit a request of 1 MiB. */
@@ -140,6 +142,7 @@ function combine(person: OpenPerson, before: Answer, event: AnswerEvent, { isWho
   }
   const isNew = purposes.length === 0 ? !isWhole : purposes.some(([name]) => !before.purposes.has(name))
   for (const [name, given] of purposes) before.purposes.set(name, given)
+  before.circumstances ??= event.circumstances
   if (silence) return
   if (before.isSilent) person.answers += 1
   else if (isNew) person.merged += 1
@@ -161,8 +164,11 @@ function finish(person: OpenPerson, { map, ...rules }: Rules): Person {
 }
 
 /** Returns null if nothing contradicts. Rows of complete answers must be identical. */
-function clashOf(before: Answer, { version, accepted, purposes }: AnswerEvent, isWhole: boolean): string | null {
+function clashOf(before: Answer, event: AnswerEvent, isWhole: boolean): string | null {
+  const { version, accepted, purposes, circumstances } = event
   if (before.accepted !== accepted) return 'answers'
+  const areComparable = isWhole || (before.circumstances && circumstances)
+  if (areComparable && JSON.stringify(before.circumstances) !== JSON.stringify(circumstances)) return 'circumstances'
   if (before.version !== version) return 'policy versions'
   for (const [name, given] of purposes) {
     const known = before.purposes.get(name)
@@ -208,6 +214,7 @@ function rowOf({ start, changes, originId: id, subject }: OpenPerson, system: st
     given_at: isoOf(at),
     accepted,
     preferences,
+    circumstances: state.circumstances,
   })
   return changes.length === 0 ? text : `${text.slice(0, -1)},"changes":[${changes.join(',')}]}`
 }
@@ -223,11 +230,12 @@ function merge(before: ReadonlyMap<string, boolean | null>, now: Answer['purpose
   return merged
 }
 
-function changeOf({ at, version, sha256, accepted, preferences }: State, before: State) {
+function changeOf({ at, version, sha256, accepted, preferences, circumstances }: State, before: State) {
   return {
     given_at: isoOf(at),
     accepted,
     preferences,
+    circumstances,
     policy_version: version === before.version ? undefined : version,
     file_sha256: sha256 === before.sha256 ? undefined : sha256,
   }
@@ -241,7 +249,8 @@ function stateMaker({ names, accepted: acceptance }: ImportMap) {
     const counted = [...kept].flatMap(([name, given]) => (except.has(name) ? [] : [given === true]))
     return acceptance.rule === 'any' ? counted.includes(true) : counted.length > 0 && !counted.includes(false)
   }
-  return ({ at, version, accepted }: Answer, purposes: ReadonlyMap<string, boolean | null>, sha256: string): State => {
+  return (answer: Answer, purposes: ReadonlyMap<string, boolean | null>, sha256: string): State => {
+    const { at, version, accepted, circumstances } = answer
     const kept = new Map<string, boolean | null>()
     for (const [source, given] of purposes) {
       const name = nameOf.get(source) || source
@@ -250,7 +259,7 @@ function stateMaker({ names, accepted: acceptance }: ImportMap) {
     }
     const answered = [...kept].filter((entry): entry is [string, boolean] => entry[1] !== null)
     const preferences = Object.fromEntries(answered.sort(([a], [b]) => (a < b ? -1 : 1)))
-    return { at, version, sha256, accepted: accepted ?? derive(kept), preferences }
+    return { at, version, sha256, accepted: accepted ?? derive(kept), preferences, circumstances }
   }
 }
 

@@ -52,6 +52,49 @@ describe('prepare', () => {
     for (const row of rows) expect(ImportRow.safeParse({ site_id, ...row }).error).toBeUndefined()
   })
 
+  describe('with circumstances in the fields', () => {
+    const map: ImportMapInput = {
+      ...wholeAnswers,
+      fields: {
+        ...wholeAnswers.fields,
+        'circumstances.method': { constant: 'paper' },
+        'circumstances.form': 'form',
+        'circumstances.given_by': 'by',
+        'circumstances.relation': 'relation',
+        'circumstances.confirmed_at': 'confirmed',
+      },
+    }
+    const columns = 'person,time,marketing,analytics,form,by,relation,confirmed\n'
+    const at = (day: number) => `2024-01-0${day}T00:00:00Z`
+
+    it('keeps those of each answer', async () => {
+      const csv = `${columns}a,${at(1)},yes,yes,F-12,guardian,mother,${at(3)}\na,${at(2)},no,no,,,,\n`
+      const { rows } = await prepare(write(csv), map)
+      const told = { form: 'F-12', given_by: 'guardian', relation: 'mother', confirmed_at: '2024-01-03T00:00:00.000Z' }
+      expect(rows).toMatchObject([
+        { circumstances: { method: 'paper', ...told }, changes: [{ circumstances: { method: 'paper' } }] },
+      ])
+      const site_id = '01890000-0000-7000-8000-000000000000'
+      for (const row of rows) expect(ImportRow.safeParse({ site_id, ...row }).error).toBeUndefined()
+    })
+
+    it.each([
+      ['guard,,', 'circumstances.given_by ("by") '],
+      [',mother,', 'circumstances.relation ("relation") needs given_by guardian or agent'],
+      [',,yesterday', 'circumstances.confirmed_at ("confirmed") '],
+    ])('refuses a person with %s', async (cells, message) => {
+      const { refusals, counts } = await prepare(write(`${columns}a,${at(1)},yes,yes,F-12,${cells}\n`), map)
+      expect(refusals).toMatchObject([{ reason: 'field', message: expect.stringContaining(message) }])
+      expect(counts).toMatchObject({ records: 0, refused: 1 })
+    })
+
+    it('refuses a person whose answers at one time have different ones', async () => {
+      const csv = `${columns}a,${at(1)},yes,yes,F-12,,,\na,${at(1)},yes,yes,F-13,,,\n`
+      const { refusals } = await prepare(write(csv), map)
+      expect(refusals).toMatchObject([{ reason: 'contradiction', message: expect.stringContaining('circumstances') }])
+    })
+  })
+
   it('writes the same bytes for the same rows in any order', async () => {
     const lines = Array.from({ length: 300 }, (_, n) => `p${n % 70},2024-01-01T00:00:${10 + (n % 50)}Z,yes,no`)
     const one = await prepare(write(`${header}${lines.join('\n')}\n`), wholeAnswers)
