@@ -50,6 +50,7 @@ const onCitus = [
     'audit/{entries,list}',
     'consents/{create-many,get,history,idempotency,imports,list,receipt,remove,restore,update}',
     'db/{grants,migrate,routing,schema}',
+    'documents/documents',
     'evidence/{log,pack,proofs}',
     'keys/{create,revoke}',
     'sites/*',

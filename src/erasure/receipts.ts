@@ -284,6 +284,7 @@ export function describeMaking(
     finished_at: new Date().toISOString(),
     clock_offset_seconds: clockOffset,
     subject_hmacs: order.subjects.map(subject => key.hmacOf(subject)),
+    hmac_key: 'profile',
     subjects: header.shows_subject ? [...order.subjects] : null,
     answers_lost: lostAnswers,
     account_id: header.account_id ?? account_id,
