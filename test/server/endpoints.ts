@@ -116,7 +116,7 @@ export async function newHoldings(service: TestService): Promise<Holdings> {
 
 /** What the account's operator has signed. */
 function documentOf({ accountId }: Pick<TestAccount, 'accountId'>) {
-  return newDocument(accountId, {}, { key: signingKeyOf(hashOf(accountId)) })
+  return newDocument(accountId, {}, { key: signingKeyOf(hashOf(accountId)), type: 'withdrawal' })
 }
 
 /** Drafts of versions 1 to 3, and the scope for them. */
