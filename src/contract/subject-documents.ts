@@ -11,7 +11,7 @@ export const documentLimit = 1024 * 1024
 /** Of a page, in characters of its documents, unless it has only one. */
 export const documentPageLimit = 4 * documentLimit
 
-const Text = z.string().meta({ examples: ['{\n  "type": "erasure_receipt",\n  "version": 1,\n  …'] })
+const Text = z.string().meta({ examples: ['{\n  "type": "erasure_receipt",\n  "version": 1,\n  ...'] })
 
 const PublicKey = z.string().meta({
   examples: [
@@ -50,6 +50,7 @@ export const DocumentQuery = z.strictObject({
   sha256: z
     .string()
     .regex(/^[\da-f]{8,64}$/, 'must be the first 8 to 64 lower-case hexadecimal digits of a SHA-256')
+    .meta({ examples: ['6bc98591504769a7'] })
     .optional()
     .describe('The SHA-256 of the document, or its first digits.'),
   ...pageQuery,
