@@ -141,7 +141,7 @@ withdraw|--dry-run||show what would be withdrawn and stop
 withdraw|--file|files|withdraw for the people in a CSV, one per line
 withdraw|--reason|none|reason to state in the receipt
 withdraw|--received|none|when the request was received, such as 2026-01-31; sets the due date
-withdraw|--show-subject||write the identifier in clear text into the receipt
+withdraw|--show-subject||write the identifier in clear text into the receipt, which is kept on this machine only
 withdraw|--yes||skip the confirmation prompt
 withdraw|-y||skip the confirmation prompt
 withdraw|--confirm|none|skip the prompt, but only if exactly n records match
@@ -178,7 +178,7 @@ subject erase|--dry-run||show what would be deleted and stop
 subject erase|--file|files|erase the people in a CSV, one per line
 subject erase|--repeat-since|none|after restoring a backup, repeat the erasures since it was taken
 subject erase|--one-person||with -, allow more than 20 identifiers
-subject erase|--show-subject||write the identifier in clear text into the receipt
+subject erase|--show-subject||write the identifier in clear text into the receipt, which is kept on this machine only
 subject erase|--yes||skip the confirmation prompt
 subject erase|-y||skip the confirmation prompt
 subject erase|--confirm|none|skip the prompt, but only if exactly n records match

@@ -34,6 +34,7 @@ const embedded = ofServer(
   'audit/entries',
   'consents/{create-many,history,idempotency,update}',
   'db/{migrate,power,restart,schema,shared}',
+  'documents/documents',
   'evidence/{backdating,log,proofs}',
   'purge/canary',
   'quota/quota',

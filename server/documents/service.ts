@@ -1,7 +1,5 @@
 import type { KeyObject } from 'node:crypto'
 import type { Sql } from 'postgres'
-import { ErasureReceipt } from '../../src/contract/documents/erasure-receipt.ts'
-import { WithdrawalReceipt } from '../../src/contract/documents/withdrawal-receipt.ts'
 import {
   type DocumentDraft,
   type DocumentPage,
@@ -12,7 +10,7 @@ import {
 } from '../../src/contract/index.ts'
 import { sha256 } from '../../src/evidence/bytes.ts'
 import { keyIdOf, publicBytes, publicKeyOf, publicPem, readPublicKey } from '../../src/evidence/keys.ts'
-import { type Claimed, readSigned } from '../../src/evidence/signed.ts'
+import { type OperatorDocument, readOperatorDocument } from '../../src/evidence/operator-document.ts'
 import { type Caller, isKeyCaller } from '../auth/caller.ts'
 import { type CursorScope, decodeCursor, encodeCursor } from '../cursor.ts'
 import { Failure } from '../failure.ts'
@@ -27,8 +25,6 @@ export interface DocumentDeps {
 }
 
 const defaultLimit = 50
-
-const schemas = { erasure_receipt: ErasureReceipt, withdrawal_receipt: WithdrawalReceipt }
 
 /**
  * Idempotent. @throws Failure `invalid_request` for a document that is not a signed one of the account; `forbidden` for
@@ -61,20 +57,9 @@ function readKey(pem: string): KeyObject {
   }
 }
 
-function readDocument(text: string, key: KeyObject, { accountId }: Caller): ErasureReceipt | WithdrawalReceipt {
+function readDocument(text: string, key: KeyObject, { accountId }: Caller): OperatorDocument {
   const wrong = (what: string) => new Failure('invalid_request', `document: ${what}`)
-  let claimed: Claimed
-  try {
-    claimed = readSigned(Buffer.from(text))
-  } catch (error) {
-    if (error instanceof SyntaxError) throw wrong(error.message)
-    throw error
-  }
-  const { type } = claimed.document
-  if (type !== 'erasure_receipt' && type !== 'withdrawal_receipt')
-    throw wrong('must be of the type erasure_receipt or withdrawal_receipt')
-  const { data, error } = schemas[type].safeParse(claimed.document)
-  if (!data) throw wrong(`does not match its schema (${error.issues[0]?.path.join('.') || error.issues[0]?.message})`)
+  const { claimed, document: data } = parse(text, wrong)
   if (data.key_id !== keyIdOf(key)) throw wrong('is signed by another key than public_key')
   if (!claimed.isSignedBy(key)) throw wrong('has an invalid signature')
   if (data.account_id !== accountId) throw wrong('is of another account')
@@ -82,6 +67,15 @@ function readDocument(text: string, key: KeyObject, { accountId }: Caller): Eras
   if (data.subjects !== null) throw wrong('names the person in clear text')
   if (!storable(data.ticket)) throw wrong('has a ticket that cannot be stored')
   return data
+}
+
+function parse(text: string, wrong: (what: string) => Failure) {
+  try {
+    return readOperatorDocument(Buffer.from(text))
+  } catch (error) {
+    if (error instanceof SyntaxError) throw wrong(error.message)
+    throw error
+  }
 }
 
 const allDocuments: DocumentFilters = {

@@ -2,12 +2,13 @@ import type { KeyObject } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { dueAfter } from '../contract/deadline.ts'
-import { type ErasedRecord, ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
-import { WithdrawalReceipt } from '../contract/documents/withdrawal-receipt.ts'
+import type { ErasedRecord, ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
+import type { WithdrawalReceipt } from '../contract/documents/withdrawal-receipt.ts'
 import { isUuid } from '../contract/uuid.ts'
 import { CliError, dataError, exit, usageError } from '../errors/errors.ts'
 import { keyIdOf } from '../evidence/keys.ts'
-import { type Claimed, readSigned, signDocument } from '../evidence/signed.ts'
+import { type OperatorDocument, readOperatorDocument } from '../evidence/operator-document.ts'
+import { type Claimed, signDocument } from '../evidence/signed.ts'
 import type { Signer } from '../receipts/signer.ts'
 import {
   appendToChain,
@@ -24,7 +25,7 @@ import type { ErasureHeader, PersonState } from './job.ts'
 import { toOutcome } from './state.ts'
 
 /** Both are in the same chain. */
-export type SubjectReceipt = ErasureReceipt | WithdrawalReceipt
+export type SubjectReceipt = OperatorDocument
 
 export interface StoredReceipt<Receipt extends SubjectReceipt = SubjectReceipt> {
   readonly path: string
@@ -51,19 +52,11 @@ export function requireErasure(stored: StoredReceipt): StoredReceipt<ErasureRece
   throw dataError(`receipt ${stored.receipt.number} is of a withdrawal, which deletes no record`)
 }
 
-const schemas = { erasure_receipt: ErasureReceipt, withdrawal_receipt: WithdrawalReceipt }
-
 /** @throws CliError invalid_data (exit 5) */
 export function readReceipt(path: string, bytes: Buffer): StoredReceipt {
   try {
-    const claimed = readSigned(bytes)
-    const { type } = claimed.document
-    if (type !== 'erasure_receipt' && type !== 'withdrawal_receipt')
-      throw new SyntaxError(`is not a receipt of an erasure or a withdrawal but of the type "${type}"`)
-    const { data, error } = schemas[type].safeParse(claimed.document)
-    const issue = error?.issues[0]
-    if (!data) throw new SyntaxError(`does not match its schema (${issue?.path.join('.') || issue?.message})`)
-    return { path, bytes, claimed, receipt: data }
+    const { claimed, document } = readOperatorDocument(bytes)
+    return { path, bytes, claimed, receipt: document }
   } catch (error) {
     if (error instanceof SyntaxError) throw dataError(`${path} ${error.message}`)
     throw error
