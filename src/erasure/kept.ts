@@ -173,12 +173,8 @@ export async function sendUnkept(ctx: Context, store: ReceiptStore): Promise<voi
     if (site_ids !== null) return
     const pending = await listPending(ctx, store, key, account_id)
     unsent = pending.length
-    const public_key = publicPem(key.key)
-    for (const { bytes } of pending) {
-      await ctx.api.call(documents.keep, {
-        body: { document: bytes.toString('latin1'), public_key },
-        isIdempotent: true,
-      })
+    for (const stored of pending) {
+      await send(ctx, stored, publicPem(key.key))
       unsent -= 1
     }
   } catch (error) {
@@ -188,6 +184,17 @@ export async function sendUnkept(ctx: Context, store: ReceiptStore): Promise<voi
     await ctx.warn(
       `${what} may be on this machine only: ${explain(error).message}; the next consentctl subject receipts sends them`,
     )
+  }
+}
+
+/** One that the service rejects does not block those after it. */
+async function send(ctx: Context, { bytes, receipt }: StoredReceipt, public_key: string): Promise<void> {
+  const body = { document: bytes.toString('latin1'), public_key }
+  try {
+    await ctx.api.call(documents.keep, { body, isIdempotent: true })
+  } catch (error) {
+    if (exitOf(error) !== exit.rejected) throw error
+    await ctx.warn(`receipt ${receipt.number} is on this machine only: ${explain(error).message}`)
   }
 }
 
