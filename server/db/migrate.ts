@@ -21,7 +21,10 @@ export type Migration = readonly [name: string, steps: readonly string[], oldest
  * schema whose programs may start after the migration; default: only programs that know it.
  */
 const migrations: readonly Migration[] = [
-  ['0001_baseline', [accounts, consents, history, notices, requests, documents, holds, reads, statistics, signing, functions]],
+  [
+    '0001_baseline',
+    [accounts, consents, history, notices, requests, documents, holds, reads, statistics, signing, functions],
+  ],
 ]
 
 export const schemaVersion = migrations.at(-1)?.[0] ?? ''

@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { formatCount } from '../cli/messages.ts'
 import type { Context } from '../context.ts'
+import { description } from '../contract/description.ts'
 import { type DocumentQuery, documentLimit, documents, type KeptDocument } from '../contract/subject-documents.ts'
 import { CliError, dataError, type Exit, exit, usageError } from '../errors/errors.ts'
 import { exitOf, explain } from '../errors/explain.ts'
@@ -29,6 +30,9 @@ export interface KnownKey {
   readonly since: string
 }
 
+/** Without retries, because local documents can be read without the service. */
+const probeTimeoutMs = 5000
+
 /** True if the service keeps documents, and can be asked now. Warns if it cannot be reached. */
 export async function asksForKept(ctx: Context): Promise<boolean> {
   try {
@@ -38,7 +42,7 @@ export async function asksForKept(ctx: Context): Promise<boolean> {
     return false
   }
   try {
-    await ctx.api.probe('/api/v1/openapi.json', 5000) // without retries: local documents can be read without the service
+    await ctx.api.probe(description.get.path, probeTimeoutMs)
     return await ctx.api.supports(documents.list)
   } catch (error) {
     if (isEnded(error)) throw error
