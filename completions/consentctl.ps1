@@ -144,7 +144,7 @@ withdraw|--dry-run||show what would be withdrawn and stop
 withdraw|--file|files|withdraw for the people in a CSV, one per line
 withdraw|--reason|none|reason to state in the receipt
 withdraw|--received|none|when the request was received, such as 2026-01-31; sets the due date
-withdraw|--show-subject||write the identifier in clear text into the receipt
+withdraw|--show-subject||write the identifier in clear text into the receipt, which is kept on this machine only
 withdraw|--yes||skip the confirmation prompt
 withdraw|-y||skip the confirmation prompt
 withdraw|--confirm|none|skip the prompt, but only if exactly n records match
@@ -181,7 +181,7 @@ subject erase|--dry-run||show what would be deleted and stop
 subject erase|--file|files|erase the people in a CSV, one per line
 subject erase|--repeat-since|none|after restoring a backup, repeat the erasures since it was taken
 subject erase|--one-person||with -, allow more than 20 identifiers
-subject erase|--show-subject||write the identifier in clear text into the receipt
+subject erase|--show-subject||write the identifier in clear text into the receipt, which is kept on this machine only
 subject erase|--yes||skip the confirmation prompt
 subject erase|-y||skip the confirmation prompt
 subject erase|--confirm|none|skip the prompt, but only if exactly n records match
@@ -370,7 +370,7 @@ keys revoke|--password-stdin||read the password from standard input instead of p
 audit|list|=audit list|List the changes of settings, newest first
 audit|reads|=audit reads|List who read what of which person, newest first
 audit list|--actor|none|only changes by this user (e-mail), API key (name), id, or kind: admin, system
-audit list|--action|:account_created site_created site_updated site_token_rotated key_created key_revoked user_added user_removed password_changed quota_changed notice_published request_created request_updated request_extended request_closed hold_added hold_removed records_purged imported|only changes of a kind
+audit list|--action|:account_created site_created site_updated site_token_rotated key_created key_revoked user_added user_removed password_changed quota_changed notice_published request_created request_updated request_extended request_closed hold_added hold_removed document_kept records_purged imported|only changes of a kind
 audit list|--target|none|only changes to this id, or to a kind: site, api_key, user, notice, request, account
 audit list|--from|none|made at this time or later: RFC 3339, 2026-01-31 (UTC), 7d or 24h ago
 audit list|--to|none|made at this time or earlier; a date includes its whole day

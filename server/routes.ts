@@ -3,6 +3,7 @@ import type { Sql } from 'postgres'
 import { auditRoutes } from './audit/routes.ts'
 import { bannerRoutes } from './banner/routes.ts'
 import { consentRoutes } from './consents/routes.ts'
+import { documentRoutes } from './documents/routes.ts'
 import { logRoutes, signingKeyRoutes } from './evidence/routes.ts'
 import { healthRoutes } from './health/routes.ts'
 import { holdRoutes } from './holds/routes.ts'
@@ -28,6 +29,7 @@ type RouteDeps = Deps<typeof healthRoutes> &
   Deps<typeof noticeRoutes> &
   Deps<typeof subjectRoutes> &
   Deps<typeof requestRoutes> &
+  Deps<typeof documentRoutes> &
   Deps<typeof holdRoutes> &
   Deps<typeof usageRoutes> &
   Deps<typeof auditRoutes> &
@@ -46,6 +48,7 @@ export function installRoutes(app: FastifyInstance, deps: RouteDeps): void {
   noticeRoutes(app, deps)
   subjectRoutes(app, deps)
   requestRoutes(app, deps)
+  documentRoutes(app, deps)
   holdRoutes(app, deps)
   auditRoutes(app, deps)
   usageRoutes(app, deps)

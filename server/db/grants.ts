@@ -8,6 +8,7 @@ export const historyTables = [
   'checkpoints',
   'timestamp_tokens',
   'key_statements',
+  'operator_documents',
 ] as const
 
 /** The column of the log that no hash covers. */
@@ -39,6 +40,7 @@ const grants: Readonly<Record<string, string>> = {
   notice_texts: deleted,
   subject_requests: updated,
   subject_reads: deleted,
+  operator_documents: inserted,
   holds: deleted,
   key_statements: inserted,
   verifications: updated,

@@ -4,6 +4,7 @@ import { OperatorError } from '../../src/contract/index.ts'
 import { dbErrorCode } from './errors.ts'
 import accounts from './migrations/0001_baseline/accounts.sql'
 import consents from './migrations/0001_baseline/consents.sql'
+import documents from './migrations/0001_baseline/documents.sql'
 import functions from './migrations/0001_baseline/functions.sql'
 import history from './migrations/0001_baseline/history.sql'
 import holds from './migrations/0001_baseline/holds.sql'
@@ -20,7 +21,10 @@ export type Migration = readonly [name: string, steps: readonly string[], oldest
  * schema whose programs may start after the migration; default: only programs that know it.
  */
 const migrations: readonly Migration[] = [
-  ['0001_baseline', [accounts, consents, history, notices, requests, holds, reads, statistics, signing, functions]],
+  [
+    '0001_baseline',
+    [accounts, consents, history, notices, requests, documents, holds, reads, statistics, signing, functions],
+  ],
 ]
 
 export const schemaVersion = migrations.at(-1)?.[0] ?? ''

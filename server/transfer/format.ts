@@ -28,6 +28,7 @@ export const tables = {
   log_entries: sql => sql`account_id, consent_id, version`,
   subject_requests: sql => sql`account_id, id`,
   subject_reads: sql => sql`account_id, id`,
+  operator_documents: sql => sql`account_id, id`,
   holds: sql => sql`account_id, id`,
   checkpoints: sql => sql`account_id, tree_size`,
   timestamp_tokens: sql => sql`account_id, tree_size`,

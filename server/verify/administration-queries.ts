@@ -1,6 +1,7 @@
 import type { Sql } from 'postgres'
 import {
   accountState,
+  documentState,
   holdState,
   keyState,
   requestState,
@@ -93,6 +94,12 @@ export async function* listSettings(sql: Sql, accountId: string): AsyncGenerator
     last => sql`
       select r.id, 'request ' || r.id as name, ${requestState(sql)}::text as state from subject_requests r
       where r.account_id = ${accountId} and r.id > ${last?.id ?? noId} order by r.id limit ${rowsPerPage}`,
+  )
+  yield* pages<SettingRow & { readonly id: string }>(
+    rowsPerPage,
+    last => sql`
+      select d.id, 'document ' || d.id as name, ${documentState(sql)}::text as state from operator_documents d
+      where d.account_id = ${accountId} and d.id > ${last?.id ?? noId} order by d.id limit ${rowsPerPage}`,
   )
   yield* pages<SettingRow & { readonly id: string }>(
     rowsPerPage,

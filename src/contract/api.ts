@@ -19,6 +19,7 @@ import { session } from './session.ts'
 import { signingKeys } from './signing-keys.ts'
 import { sites } from './sites.ts'
 import { stats } from './stats.ts'
+import { documents } from './subject-documents.ts'
 import { subjects } from './subjects.ts'
 import { usage } from './usage.ts'
 
@@ -30,6 +31,7 @@ export const api = {
   sites,
   notices: { ...notices, subjects: noticeSubjects },
   subjects: { ...subjects, check },
+  documents,
   requests,
   audit: { ...audit, reads },
   holds,

@@ -21,6 +21,7 @@ export const auditActions = [
   'request_closed',
   'hold_added',
   'hold_removed',
+  'document_kept',
   'records_purged',
   'imported',
 ] as const
@@ -29,7 +30,7 @@ export type AuditAction = (typeof auditActions)[number]
 /** `admin`: a command on the server's machine. */
 export const auditActors = ['user', 'api_key', 'admin', 'system'] as const
 
-export const auditTargets = ['account', 'site', 'api_key', 'user', 'notice', 'request', 'hold'] as const
+export const auditTargets = ['account', 'site', 'api_key', 'user', 'notice', 'request', 'hold', 'document'] as const
 
 export interface AuditTarget {
   readonly kind: (typeof auditTargets)[number]
@@ -107,7 +108,7 @@ export const audit = {
 
 export const auditDocs: ResourceDocs<typeof audit> = {
   description:
-    'The administrators’ log: every change of sites, keys, users, passwords, quotas and notices, every legal hold, every change of a data subject’s request, every purge, and every `admin import` of an account. Records that were imported from another tool have that in their own histories.',
+    'The administrators’ log: every change of sites, keys, users, passwords, quotas and notices, every legal hold, every kept document of an erasure or withdrawal, every change of a data subject’s request, every purge, and every `admin import` of an account. Records that were imported from another tool have that in their own histories.',
   endpoints: {
     list: {
       description:

@@ -20,6 +20,7 @@ import { sessionDocs } from './session.ts'
 import { signingKeysDocs } from './signing-keys.ts'
 import { sitesDocs } from './sites.ts'
 import { statsDocs } from './stats.ts'
+import { documentsDocs } from './subject-documents.ts'
 import { subjectsDocs } from './subjects.ts'
 import { usageDocs } from './usage.ts'
 
@@ -41,6 +42,7 @@ export const apiDocs: { readonly [Name in keyof typeof api]: ResourceDocs<(typeo
   sites: sitesDocs,
   notices: { ...noticesDocs, endpoints: { ...noticesDocs.endpoints, subjects: noticeSubjectsDocs } },
   subjects: { ...subjectsDocs, endpoints: { ...subjectsDocs.endpoints, check: checkDocs } },
+  documents: documentsDocs,
   requests: requestsDocs,
   audit: { ...auditDocs, endpoints: { ...auditDocs.endpoints, reads: readsDocs } },
   holds: holdsDocs,

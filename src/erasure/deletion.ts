@@ -6,6 +6,7 @@ import { restore } from '../contract/restore.ts'
 import { subjects as subjectEndpoints } from '../contract/subjects.ts'
 import { CliError, exit } from '../errors/errors.ts'
 import { exitOf } from '../errors/explain.ts'
+import { findAccountHmacs } from './hmacs.ts'
 import { type Processed, processRest, type TargetCall } from './processing.ts'
 import { countNearMatches, erasesSubjects, findHolding, showsDeleted, type Target } from './records.ts'
 import { type ErasureRun, type ErasureState, type RecordAnswer, toInstant, toRecord } from './state.ts'
@@ -164,6 +165,8 @@ async function markSome(api: Pick<Client, 'call'>, body: SubjectErasure, onAnswe
 export interface Verified {
   readonly verification: ErasureReceipt['verification']
   readonly near_matches: number | null
+  /** Of the account; null if the service does not tell them. */
+  readonly subject_hmacs: readonly string[] | null
 }
 
 /** @throws CliError quota_exceeded (exit 6) if it needs lists */
@@ -172,5 +175,6 @@ export async function verifyErased(api: Client, subjects: readonly string[]): Pr
   const { live, deleted } = await findHolding(api, subjects)
   const remaining = live.map(({ id, site_id }) => ({ id, site_id }))
   const verification = { checked_at, live: live.length, deleted, remaining }
-  return { verification, near_matches: await countNearMatches(api, subjects) }
+  const subject_hmacs = (await findAccountHmacs(api, subjects))?.subject_hmacs ?? null
+  return { verification, near_matches: await countNearMatches(api, subjects), subject_hmacs }
 }

@@ -2,13 +2,14 @@ import type { KeyObject } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { dueAfter } from '../contract/deadline.ts'
-import { type ErasedRecord, ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
-import { WithdrawalReceipt } from '../contract/documents/withdrawal-receipt.ts'
+import type { ErasedRecord, ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
+import type { WithdrawalReceipt } from '../contract/documents/withdrawal-receipt.ts'
 import { isUuid } from '../contract/uuid.ts'
 import { CliError, dataError, exit, usageError } from '../errors/errors.ts'
 import { keyIdOf } from '../evidence/keys.ts'
-import { type Claimed, readSigned, signDocument } from '../evidence/signed.ts'
-import type { ReceiptKey, Signer } from '../receipts/signer.ts'
+import { type OperatorDocument, readOperatorDocument } from '../evidence/operator-document.ts'
+import { type Claimed, signDocument } from '../evidence/signed.ts'
+import type { Signer } from '../receipts/signer.ts'
 import {
   appendToChain,
   type ChainHead,
@@ -19,11 +20,12 @@ import {
   sha256,
 } from '../receipts/store.ts'
 import type { Verified } from './deletion.ts'
+import type { SubjectMatcher } from './hmacs.ts'
 import type { ErasureHeader, PersonState } from './job.ts'
 import { toOutcome } from './state.ts'
 
 /** Both are in the same chain. */
-export type SubjectReceipt = ErasureReceipt | WithdrawalReceipt
+export type SubjectReceipt = OperatorDocument
 
 export interface StoredReceipt<Receipt extends SubjectReceipt = SubjectReceipt> {
   readonly path: string
@@ -50,19 +52,11 @@ export function requireErasure(stored: StoredReceipt): StoredReceipt<ErasureRece
   throw dataError(`receipt ${stored.receipt.number} is of a withdrawal, which deletes no record`)
 }
 
-const schemas = { erasure_receipt: ErasureReceipt, withdrawal_receipt: WithdrawalReceipt }
-
 /** @throws CliError invalid_data (exit 5) */
 export function readReceipt(path: string, bytes: Buffer): StoredReceipt {
   try {
-    const claimed = readSigned(bytes)
-    const { type } = claimed.document
-    if (type !== 'erasure_receipt' && type !== 'withdrawal_receipt')
-      throw new SyntaxError(`is not a receipt of an erasure or a withdrawal but of the type "${type}"`)
-    const { data, error } = schemas[type].safeParse(claimed.document)
-    const issue = error?.issues[0]
-    if (!data) throw new SyntaxError(`does not match its schema (${issue?.path.join('.') || issue?.message})`)
-    return { path, bytes, claimed, receipt: data }
+    const { claimed, document } = readOperatorDocument(bytes)
+    return { path, bytes, claimed, receipt: document }
   } catch (error) {
     if (error instanceof SyntaxError) throw dataError(`${path} ${error.message}`)
     throw error
@@ -89,7 +83,7 @@ export async function* allReceipts(store: ReceiptStore): AsyncGenerator<StoredRe
 }
 
 /** Newest first. @throws CliError if none matches and one is unreadable */
-async function findMatching(
+export async function findMatching(
   store: ReceiptStore,
   isWanted: (stored: StoredReceipt) => boolean,
 ): Promise<StoredReceipt[]> {
@@ -237,29 +231,29 @@ export async function appendReceipt<Receipt extends SubjectReceipt>(
   return made as StoredReceipt<Receipt>
 }
 
-/** Null if only another private key could tell. */
-export function isAbout(receipt: SubjectReceipt, subject: string, key: ReceiptKey | null): boolean | null {
-  if (receipt.subjects) return receipt.subjects.includes(subject)
-  return key?.id === receipt.key_id ? receipt.subject_hmacs.includes(key.hmacOf(subject)) : null
-}
-
-/** Returns the receipt of the job, signed with the profile's key. */
+/** Receipts of the job. */
 export interface EarlierReceipts {
   readonly made: readonly StoredReceipt[]
-  readonly key: ReceiptKey | null
+  readonly matcher: SubjectMatcher
 }
 
 /**
  * Returns the receipt that an earlier run of the job has made for the person. If the signing key was replaced since,
  * only the ticket and the records identify it.
  */
-export function findMadeReceipt({ made, key }: EarlierReceipts, { order, targets }: PersonState): StoredReceipt | null {
-  const isOfPerson = ({ receipt }: StoredReceipt) =>
+export async function findMadeReceipt(
+  { made, matcher }: EarlierReceipts,
+  { order, targets }: PersonState,
+): Promise<StoredReceipt | null> {
+  const mayBeOfPerson = ({ receipt }: StoredReceipt) =>
     receipt.ticket === order.ticket &&
     receipt.records.length === targets.size &&
-    [...receipt.records].every(({ id }) => targets.has(id)) &&
-    order.subjects.every(each => isAbout(receipt, each, key) !== false)
-  return made.find(isOfPerson) ?? null
+    [...receipt.records].every(({ id }) => targets.has(id))
+  for (const each of made.filter(mayBeOfPerson)) {
+    const about = await Promise.all(order.subjects.map(subject => matcher.isAbout(each.receipt, subject)))
+    if (!about.includes(false)) return each
+  }
+  return null
 }
 
 /** What receipts of both types say of their making. */
@@ -267,7 +261,9 @@ export function describeMaking(
   { key, account_id, api_key_id }: Signer,
   header: ErasureHeader,
   { order, clockOffset, lostAnswers }: Pick<PersonState, 'order' | 'clockOffset' | 'lostAnswers'>,
+  ofAccount: readonly string[] | null,
 ) {
+  const subject_hmacs: string[] = [...(ofAccount ?? order.subjects.map(subject => key.hmacOf(subject)))]
   return {
     version: 1,
     key_id: key.id,
@@ -283,7 +279,8 @@ export function describeMaking(
     started_at: header.started_at,
     finished_at: new Date().toISOString(),
     clock_offset_seconds: clockOffset,
-    subject_hmacs: order.subjects.map(subject => key.hmacOf(subject)),
+    subject_hmacs,
+    hmac_key: ofAccount ? 'account' : 'profile',
     subjects: header.shows_subject ? [...order.subjects] : null,
     answers_lost: lostAnswers,
     account_id: header.account_id ?? account_id,
@@ -295,10 +292,10 @@ export async function makeReceipt(
   signer: Signer,
   header: ErasureHeader,
   state: PersonState<ErasedRecord>,
-  { verification, near_matches }: Verified,
+  { verification, near_matches, subject_hmacs }: Verified,
 ): Promise<StoredReceipt<ErasureReceipt>> {
   const { planned_by, plan_sha256, export_sha256 } = state.order
-  const making = describeMaking(signer, header, state)
+  const making = describeMaking(signer, header, state, subject_hmacs)
   const outcome = toOutcome(state, verification)
   return await appendReceipt(signer.store, header.job, (number, previous) => {
     const receipt: ErasureReceipt = {

@@ -13,6 +13,7 @@ import { exitOf } from '../errors/explain.ts'
 import { signDocument } from '../evidence/signed.ts'
 import { turnOff } from '../evidence/state.ts'
 import type { Signer } from '../receipts/signer.ts'
+import { findAccountHmacs } from './hmacs.ts'
 import type { ErasureHeader, PersonState } from './job.ts'
 import type { TargetCall } from './processing.ts'
 import { appendReceipt, describeMaking, type StoredReceipt } from './receipts.ts'
@@ -176,6 +177,8 @@ function granted({ accepted, preferences }: AuditEntry, purposes: readonly strin
 export interface VerifiedWithdrawal {
   readonly verification: WithdrawalReceipt['verification']
   readonly near_matches: number | null
+  /** Of the account; null if the service does not tell them. */
+  readonly subject_hmacs: readonly string[] | null
 }
 
 export async function verifyWithdrawn(
@@ -189,6 +192,7 @@ export async function verifyWithdrawn(
   return {
     verification: { checked_at, live, not_answered, remaining },
     near_matches: await countNearMatches(api, subjects),
+    subject_hmacs: (await findAccountHmacs(api, subjects))?.subject_hmacs ?? null,
   }
 }
 
@@ -196,9 +200,9 @@ export async function makeWithdrawalReceipt(
   signer: Signer,
   header: ErasureHeader & { readonly withdrawal: Withdrawal },
   state: PersonState<TurnedOffRecord>,
-  { verification, near_matches }: VerifiedWithdrawal,
+  { verification, near_matches, subject_hmacs }: VerifiedWithdrawal,
 ): Promise<StoredReceipt<WithdrawalReceipt>> {
-  const making = describeMaking(signer, header, state)
+  const making = describeMaking(signer, header, state, subject_hmacs)
   const records = toRecords(state, verification)
   const { purposes, site_id } = header.withdrawal
   return await appendReceipt(signer.store, header.job, (number, previous) => {

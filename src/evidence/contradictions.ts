@@ -127,16 +127,22 @@ function fitsChange({ purposes }: WithdrawalReceipt, record: WithdrawalReceipt['
   return record.result === 'withdrawn' ? isChanged && isOfThese : record.purposes.length === 0 && version === null
 }
 
-const Certificate = z.object({ account_id: z.string(), unverified: z.array(z.string()).default([]) })
+const Certificate = z.object({
+  account_id: z.string(),
+  subject_hmac: z.string().optional(), // not of a purge
+  unverified: z.array(z.string()).default([]),
+})
 
 /** Ignores the signatures, because the service's keys are not needed. */
 function fitsCertificates(
-  { account_id, unverified, certificates, purge }: ErasureReceipt,
+  { account_id, hmac_key, subject_hmacs, unverified, certificates, purge }: ErasureReceipt,
   deleted: ReadonlySet<string>,
 ): boolean {
   return [...certificates, ...(purge?.certificates ?? [])].flatMap(readCertificate).every(certificate => {
     const isOfAccount = account_id === null || account_id === certificate.account_id
-    return isOfAccount && certificate.unverified.every(id => !deleted.has(id) || unverified.includes(id))
+    const { subject_hmac: subject } = certificate
+    const isOfSubject = hmac_key === 'profile' || subject === undefined || subject_hmacs.includes(subject)
+    return isOfAccount && isOfSubject && certificate.unverified.every(id => !deleted.has(id) || unverified.includes(id))
   })
 }
 

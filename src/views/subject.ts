@@ -122,10 +122,18 @@ export interface ReceiptRow {
   readonly already_gone: number
   readonly remaining: number
   readonly result: string
+  readonly profile: string
+  readonly who: string
+  readonly host: string
+  readonly sha256: string
+  /** True for one of the profile. */
+  readonly local: boolean
+  /** Null if the service does not say. */
+  readonly kept: boolean | null
 }
 
 export const receiptView: View<ReceiptRow> = {
-  id: row => String(row.number),
+  id: row => (row.local ? String(row.number) : row.sha256),
   columns: [
     field('number', { whole: true, rank: 1 }),
     field('job', { whole: true, rank: 6 }),
@@ -136,5 +144,11 @@ export const receiptView: View<ReceiptRow> = {
     field('already_gone', { title: 'gone', rank: 7 }),
     field('remaining', { rank: 3.6 }),
     stateField('result', { rank: 4 }),
+    field('profile', { rank: 9 }),
+    field('who', { rank: 4.5 }),
+    field('host', { rank: 10 }),
+    field('sha256', { text: row => row.sha256.slice(0, 12), whole: true, rank: 4.6 }),
+    field('local', { rank: 11 }),
+    field('kept', { rank: 4.7 }),
   ],
 }

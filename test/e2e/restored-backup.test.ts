@@ -25,25 +25,36 @@ beforeAll(async () => {
 })
 afterAll(() => server?.end('SIGTERM'))
 
-const run = (...args: string[]) =>
+const runWith = (env: Record<string, string>, ...args: string[]) =>
   runBinary(args, {
     env: {
       HOME: folder.path,
       CONSENTCTL_BASE_URL: server?.url ?? '',
       CONSENTCTL_API_KEY: account.api_key,
       CONSENTCTL_SITE: account.site.id,
+      ...env,
     },
   })
+const run = (...args: string[]) => runWith({}, ...args)
 const cells = (stdout: string, count: number) =>
   stdout
     .trim()
     .split('\n')
     .map(line => line.split('\t').slice(0, count).join(' '))
 
+function dump(): void {
+  execFileSync(join(programs ?? '', 'pg_dump'), [
+    '--format=custom',
+    '--file',
+    at('consents.dump'),
+    surroundings['DATABASE_URL'] ?? '',
+  ])
+}
+
 /** Replaces the database by an older one, as the section on backups in server/README.md does. */
-async function restoreDump(): Promise<void> {
+async function restoreDump(name: string): Promise<void> {
   await server?.end('SIGTERM')
-  const DATABASE_URL = await newDatabase('consentctl_test_restored')
+  const DATABASE_URL = await newDatabase(name)
   execFileSync(join(programs ?? '', 'pg_restore'), ['--no-owner', '--dbname', DATABASE_URL, at('consents.dump')])
   surroundings = { ...surroundings, DATABASE_URL }
   server = await startServer(['--port', '0'], surroundings)
@@ -58,12 +69,7 @@ it.skipIf(!programs || !inject('clusterUrl'))(
     expect(await run('create', '--file', at('people.ndjson'), '-q')).toMatchObject({ code: 0 })
     await run('requests', 'add', 'DSR-2', 'bob', '--kind', 'erasure', '--received', '2026-01-31')
 
-    execFileSync(join(programs ?? '', 'pg_dump'), [
-      '--format=custom',
-      '--file',
-      at('consents.dump'),
-      surroundings['DATABASE_URL'] ?? '',
-    ])
+    dump()
     const since = new Date().toISOString()
     writeFileSync(
       at('requests.csv'),
@@ -72,7 +78,7 @@ it.skipIf(!programs || !inject('clusterUrl'))(
     expect(await run('subject', 'erase', '--file', at('requests.csv'), '--confirm', '6')).toMatchObject({ code: 0 })
     expect(await run('subject', 'purge', 'DSR-3', '--confirm', '1')).toMatchObject({ code: 0 })
 
-    await restoreDump()
+    await restoreDump('consentctl_test_restored')
     expect(await run('create', '--subject', 'dora', '--accepted', '-q')).toMatchObject({ code: 0 })
 
     const again = await run('subject', 'erase', '--repeat-since', since, '--confirm', '5')
@@ -110,5 +116,27 @@ it.skipIf(!programs || !inject('clusterUrl'))(
     })
     const live = cells((await run('list', '--columns', 'subject_id')).stdout, 1)
     expect(live.toSorted()).toEqual(['dora', 'dora', 'eve'])
+  },
+)
+
+it.skipIf(!programs || !inject('clusterUrl'))(
+  'when a backup was restored › a colleague on another machine repeats the erasures whose records the first one sends again',
+  async () => {
+    const elsewhere = (...args: string[]) => runWith({ HOME: at('elsewhere') }, ...args)
+    dump()
+    const since = new Date().toISOString()
+    expect(await run('subject', 'erase', 'eve', '--ticket', 'DSR-9', '--confirm', '1')).toMatchObject({ code: 0 })
+    const found = await elsewhere('subject', 'receipts', '--subject', 'eve', '--columns', 'ticket,local,kept')
+    expect(found, found.stderr).toMatchObject({ code: 0, stdout: 'DSR-9\tfalse\ttrue\n' })
+    const verified = await elsewhere('subject', 'verify', 'DSR-9', '--live', '--subject', 'eve')
+    expect(verified, verified.stdout).toMatchObject({ code: 0 })
+
+    await restoreDump('consentctl_test_restored_again')
+    const repeat = () => elsewhere('subject', 'erase', '--repeat-since', since, '--confirm', '1')
+    expect(await repeat()).toMatchObject({ code: 0, stdout: '' })
+    expect(await run('subject', 'receipts')).toMatchObject({ code: 0 })
+    const again = await repeat()
+    expect([again.code, ...cells(again.stdout, 4)], again.stderr).toEqual([0, 'DSR-9 1 erased 1'])
+    expect((await runWith(surroundings, 'admin', 'verify')).code).toBe(0)
   },
 )

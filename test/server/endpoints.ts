@@ -12,6 +12,8 @@ import { newId } from '../../server/ids.ts'
 import { insertKey } from '../../server/keys/queries.ts'
 import { hashSubject } from '../../server/subjects/hmac.ts'
 import { api, type Endpoint, type Role } from '../../src/contract/index.ts'
+import { keyIdOf, signingKeyOf } from '../../src/evidence/keys.ts'
+import { newDocument } from '../support/operator-document.ts'
 import {
   type CallOptions,
   cursorSecret,
@@ -87,6 +89,7 @@ export async function newHoldings(service: TestService): Promise<Holdings> {
   await addRead(service, account)
   const claim = { subject_id: `held of ${accountId}`, reason: 'a claim', held_until: '2999-01-31T00:00:00Z' }
   const { id: holdId } = (await service.call('POST', '/api/v1/holds', { key, body: claim })).body
+  await service.call('POST', '/api/v1/subjects/documents', { key, body: documentOf(account) })
   await service.quota.settle()
   const expectNoted = async () => {
     const [used] = await service.sql`
@@ -109,6 +112,11 @@ export async function newHoldings(service: TestService): Promise<Holdings> {
     auditCursor,
     spareKeyId,
   }
+}
+
+/** What the account's operator has signed. */
+function documentOf({ accountId }: Pick<TestAccount, 'accountId'>) {
+  return newDocument(accountId, {}, { key: signingKeyOf(hashOf(accountId)), type: 'withdrawal' })
 }
 
 /** Drafts of versions 1 to 3, and the scope for them. */
@@ -173,9 +181,13 @@ export function ownValue(
     cursor:
       route === 'audit.reads'
         ? firstCursor(own, { of: 'reads' })
-        : ({ requests: own.requestCursor, notices: noticeCursor(own), audit: own.auditCursor }[resource] ?? own.cursor),
+        : resource === 'documents'
+          ? firstCursor(own, { of: 'documents' })
+          : ({ requests: own.requestCursor, notices: noticeCursor(own), audit: own.auditCursor }[resource] ??
+            own.cursor),
     subject_id: subjectOf(own),
     consent_id: labelOf(own),
+    key_id: keyIdOf(signingKeyOf(hashOf(own.accountId))),
     record_id: own.live,
     token: own.siteToken,
     version: ownVersions[route] ?? '1',
@@ -209,6 +221,8 @@ const samples: Record<string, (own: Holdings) => unknown> = {
   kind: () => 'objection',
   subject_ids: own => [subjectOf(own)],
   received_on: () => '2026-03-01',
+  document: own => documentOf(own).document,
+  public_key: own => documentOf(own).public_key,
   reason: () => 'a claim',
   held_until: () => '2999-01-31T00:00:00Z',
 }

@@ -1,6 +1,8 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import { hashOf } from '../../server/auth/credential.ts'
 import { newId } from '../../server/ids.ts'
 import type { Endpoint } from '../../src/contract/index.ts'
+import { keyIdOf, signingKeyOf } from '../../src/evidence/keys.ts'
 import { readSigned } from '../../src/evidence/signed.ts'
 import { type ServiceResponse, useService } from '../support/service.ts'
 import {
@@ -197,6 +199,7 @@ function foreignValues(field: string): string[] {
     cursor: [owner.cursor, owner.requestCursor, owner.auditCursor],
     subject_id: [subjectOf(owner)],
     consent_id: [labelOf(owner)],
+    key_id: [keyIdOf(signingKeyOf(hashOf(owner.accountId)))],
   }
   const known = values[field]
   if (!known) throw new Error(`no value of another account is known for ${field}`)

@@ -64,7 +64,7 @@ export function erase(command: Command, ctx: Context): void {
     .option('--file <path|->', 'erase the people in a CSV, one per line')
     .option('--repeat-since <time>', 'after restoring a backup, repeat the erasures since it was taken')
     .option('--one-person', `with -, allow more than ${mostIdentifiers} identifiers`)
-    .option('--show-subject', 'write the identifier in clear text into the receipt')
+    .option('--show-subject', 'write the identifier in clear text into the receipt, which is kept on this machine only')
   addConfirmFlags(command, 'record')
     .description(help)
     .action(
@@ -98,7 +98,8 @@ the number of all records; if a person has only near matches it stops with 5, un
 gets a receipt, and subject resume continues the whole file; until it is finished the same file is refused (exit 2).
 
 --repeat-since is for use after restoring a backup: it erases the people of the receipts since that day again if
-their records are live, like --file, with new receipts that name the repeated ones. A person with a record newer than
+their records are live, like --file, with new receipts that name the repeated ones. These are the receipts of the
+profile, and of colleagues that the service keeps. A person with a record newer than
 the erasure, and a receipt without records, are reported and left out (exit 8). It also names the purges that the
 backup undid.
 

@@ -9,8 +9,9 @@ import { locateReceipts } from '../../receipts/store.ts'
 export function show(command: Command, ctx: Context): void {
   command
     .description(`
-Prints the public key in PEM. The private key is created at first use, readable only by you. Back it up: without it
-a receipt cannot be matched to a person.
+Prints the public key in PEM, which colleagues compare with the one that the service knows. The private key is created at
+first use, readable only by you. Back it up: without it a receipt with HMACs of the profile cannot be matched to a
+person.
 
 Examples:
   $ consentctl subject keys show

@@ -8,6 +8,7 @@ import type { ErasureReceipt } from '../../contract/documents/erasure-receipt.ts
 import { requests } from '../../contract/requests.ts'
 import { subjects } from '../../contract/subjects.ts'
 import { findPurged, findPurgeReceipt, makePurgeReceipt } from '../../erasure/certificates.ts'
+import { findAnywhere, sendUnkept } from '../../erasure/kept.ts'
 import { findReceiptOrFile, requireErasure, type StoredReceipt } from '../../erasure/receipts.ts'
 import { orderPurge, previewPurge } from '../../erasure/records.ts'
 import { describePurged } from '../../erasure/sentences.ts'
@@ -28,7 +29,7 @@ export async function purgeByReceipt(
   { dryRun, ...confirmation }: PurgeOptions,
 ): Promise<Output<unknown>> {
   const asks = !dryRun && mustPrompt(ctx, confirmation, { action: 'purge' })
-  const stored = requireErasure(await findReceiptOrFile(locateReceipts(ctx), wanted))
+  const stored = requireErasure(await findAnywhere(ctx, locateReceipts(ctx), wanted, findReceiptOrFile))
   const { receipt } = stored
   requireSameInstance(ctx, receipt.instance, 'receipt')
   const signer = await openSigner(ctx)
@@ -86,6 +87,7 @@ async function purgeAll(
     await ctx.say(describePurged(seen).text)
     await ctx.say(`receipt ${made.receipt.number}: ${made.path}`)
     await registerPurge(ctx, made)
+    await sendUnkept(ctx, signer.store)
   } else if (ids.length === 0) await ctx.say('the receipt has no record that was deleted: nothing was purged')
   else await ctx.warn(`${describePurged(seen).text}; no receipt was made`)
   const code = isWhole || ids.length === 0 ? exit.done : exit.partial

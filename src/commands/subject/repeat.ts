@@ -6,17 +6,19 @@ import type { ErasureReceipt } from '../../contract/documents/erasure-receipt.ts
 import type { Consent } from '../../contract/index.ts'
 import { parseInstant } from '../../contract/instant.ts'
 import type { DataSubjectRequest } from '../../contract/requests.ts'
+import { newMatcher, type SubjectMatcher } from '../../erasure/hmacs.ts'
 import type { SubjectRequest } from '../../erasure/job.ts'
-import { allReceipts, isAbout, isErasure, isSigned, type StoredReceipt } from '../../erasure/receipts.ts'
+import { type AnyReceipt, asksForKept, everyReceipt, readKept, sendUnkept } from '../../erasure/kept.ts'
+import { isErasure, isSigned, type StoredReceipt } from '../../erasure/receipts.ts'
 import { findLive, liveRecords, previewPurge } from '../../erasure/records.ts'
 import { CliError, dataError, exit, usageError } from '../../errors/errors.ts'
 import { explain } from '../../errors/explain.ts'
 import { report } from '../../errors/report.ts'
 import { findReceiptKey, identify, type ReceiptKey } from '../../receipts/signer.ts'
-import { locateReceipts } from '../../receipts/store.ts'
+import { locateReceipts, type ReceiptStore, sha256 } from '../../receipts/store.ts'
 import { requireBaseUrl } from '../../settings/settings.ts'
 
-type Erased = StoredReceipt<ErasureReceipt>
+type Erased = StoredReceipt<ErasureReceipt> & Pick<AnyReceipt, 'known'>
 
 export interface Repeated {
   readonly people: readonly SubjectRequest[]
@@ -27,37 +29,48 @@ export interface Repeated {
 interface Search {
   readonly since: string
   readonly reason: string | null
-  readonly key: ReceiptKey
+  readonly key: ReceiptKey | null
+  readonly matcher: SubjectMatcher
   readonly isHere: (receipt: ErasureReceipt) => boolean
   readonly people: SubjectRequest[]
-  /** Numbers of receipts with a purge receipt since `since`; read first. */
-  readonly purged: Set<number>
-  /** By record id: the newest receipt that lists it as deleted. */
+  /** SHA-256 of receipts with a purge receipt since `since`; read first. */
+  readonly purged: Set<string>
+  /** By record id: the newest receipt of the profile that lists it as deleted. */
   readonly newest: Map<string, number>
   /** Purges that the backup may have reverted; `person`: null without live records. */
-  readonly undone: { readonly receipt: ErasureReceipt; readonly person: SubjectRequest | null }[]
+  readonly undone: Undone[]
+}
+
+interface Undone {
+  readonly receipt: ErasureReceipt
+  readonly person: SubjectRequest | null
+  /** True for the receipt of another profile, which alone can purge by it. */
+  readonly isForeign?: boolean
 }
 
 /**
- * People of receipts since `since` (RFC 3339) whose records are live again. A receipt contains the ids of the records,
- * and each record its identifier.
+ * People of receipts since `since` (RFC 3339) whose records are live again: receipts of the profile, and those that the
+ * service keeps. A receipt contains the ids of the records, and each record its identifier.
  */
 export async function findRepeated(ctx: Context, since: string, reason: string | null): Promise<Repeated> {
   const store = locateReceipts(ctx)
   const key = await findReceiptKey(store)
-  if (!key) throw usageError(`there is no ${store.keyFile}`, 'restore the folders of the receipts and of their keys')
+  const isKept = await asksForKept(ctx)
+  if (!key && !isKept)
+    throw usageError(`there is no ${store.keyFile}`, 'restore the folders of the receipts and of their keys')
+  await sendUnkept(ctx, store)
   const search: Search = {
-    ...{ since, reason, key, isHere: await receiptsOfHere(ctx) },
+    ...{ since, reason, key, matcher: newMatcher(ctx.api, key), isHere: await receiptsOfHere(ctx) },
     ...{ people: [], purged: new Set(), newest: new Map(), undone: [] },
   }
   let isPartial = false
   const reported = new Set<string>()
-  for await (const stored of allReceipts(store)) {
-    if (!(stored instanceof CliError) && !isErasure(stored)) continue
+  for (const stored of await readAll(ctx, store, isKept)) {
     let receipt: ErasureReceipt | null = null
     try {
-      receipt = requireSigned(stored, key).receipt
-      await addReceipt(ctx, search, receipt)
+      const signed = requireSigned(stored, key)
+      receipt = signed.receipt
+      await addReceipt(ctx, search, signed)
     } catch (error) {
       const isOfReceipt = error instanceof CliError && (error.exit === exit.rejected || error.exit === exit.changed)
       if (!isOfReceipt) throw error
@@ -69,6 +82,19 @@ export async function findRepeated(ctx: Context, since: string, reason: string |
   return { people: search.people, isPartial }
 }
 
+/** Newest first, after the unreadable ones. */
+async function readAll(ctx: Context, store: ReceiptStore, isKept: boolean): Promise<(Erased | CliError)[]> {
+  const unreadable: CliError[] = []
+  const all: Erased[] = []
+  const kept = isKept ? await readKept(ctx, {}) : null
+  for await (const { found } of everyReceipt(store, kept)) {
+    if (found instanceof CliError) unreadable.push(found)
+    else if (isErasure(found)) all.push(found)
+  }
+  const timeOf = ({ receipt }: Erased) => Date.parse((receipt.purge ?? receipt).finished_at)
+  return [...unreadable, ...(kept ? all.sort((a, b) => timeOf(b) - timeOf(a)) : all)]
+}
+
 /** False if a newer receipt of the person was skipped for the same reason. */
 function isNews(reported: Set<string>, receipt: ErasureReceipt | null, { code }: CliError): boolean {
   const causes = (receipt?.subject_hmacs ?? []).map(hmac => `${code} ${hmac}`)
@@ -78,18 +104,19 @@ function isNews(reported: Set<string>, receipt: ErasureReceipt | null, { code }:
 }
 
 /** Receipts come newest first. */
-async function addReceipt(ctx: Context, search: Search, receipt: ErasureReceipt): Promise<void> {
-  const { since, people, purged, newest, undone } = search
+async function addReceipt(ctx: Context, search: Search, { receipt, bytes }: Erased): Promise<void> {
+  const { since, key, people, purged, newest, undone } = search
+  const isForeign = receipt.key_id !== key?.id
   const isSince = (receipt.purge ?? receipt).finished_at >= since
   if (!search.isHere(receipt)) return
   if (receipt.purge) {
-    if (isSince) purged.add(receipt.purge.receipt.number)
+    if (isSince) purged.add(receipt.purge.receipt.sha256)
     return
   }
-  for (const id of deletedIds(receipt)) if (!newest.has(id)) newest.set(id, receipt.number)
+  if (!isForeign) for (const id of deletedIds(receipt)) if (!newest.has(id)) newest.set(id, receipt.number)
   const person = isSince ? await findPerson(ctx, receipt, search) : null
   if (person) addPerson(people, person)
-  if (purged.has(receipt.number)) undone.push({ receipt, person })
+  if (purged.has(sha256(bytes))) undone.push({ receipt, person, isForeign })
 }
 
 /** Lists purges to repeat: after the erasure of `people`, or now. */
@@ -103,14 +130,15 @@ export async function tellPurges(
     if (!told.has(command)) await ctx.say(`${text}: ${command}`)
     told.add(command)
   }
-  for (const { receipt, person } of undone) {
-    const was = `receipt ${receipt.number} (${receipt.ticket}) was purged`
+  for (const { receipt, person, isForeign = false } of undone) {
+    const was = `${isForeign ? nameForeign(receipt) : `receipt ${receipt.number}`} (${receipt.ticket}) was purged`
     const again = person
       ? people.find(({ subjects }) => subjects.some(each => person.subjects.includes(each)))
       : undefined
     const byNumber = `${was}; to purge it after this again, by the number of its new receipt`
     if (again) await tell(byNumber, 'receipts', '--ticket', again.ticket)
-    if (!person) await tellUndone({ ctx, newest, tell }, was, receipt)
+    if (!person && isForeign) await tellUndoneThere(ctx, was, receipt)
+    else if (!person) await tellUndone({ ctx, newest, tell }, was, receipt)
   }
 }
 
@@ -133,6 +161,16 @@ async function tellUndone(
   }
 }
 
+/** Its chain is on another machine, and must contain its purge. */
+async function tellUndoneThere(ctx: Context, was: string, receipt: ErasureReceipt): Promise<void> {
+  if ((await isSomeUnpurged(ctx, deletedIds(receipt))) !== false)
+    await ctx.say(`${was}, but the instance may hold the data again: purge it there again`)
+}
+
+function nameForeign({ number, who, host }: ErasureReceipt): string {
+  return `receipt ${number} of ${who}@${host}`
+}
+
 /** Null if unknown. */
 async function isSomeUnpurged({ api }: Context, ids: readonly string[]): Promise<boolean | null> {
   try {
@@ -153,9 +191,9 @@ async function receiptsOfHere({ api, settings }: Context) {
 }
 
 /** @throws CliError (exit 5): a foreign receipt could list any ids */
-function requireSigned(stored: Erased | CliError, key: ReceiptKey): Erased {
+function requireSigned(stored: Erased | CliError, key: ReceiptKey | null): Erased {
   if (stored instanceof CliError) throw stored
-  if (isSigned(stored, [key.key])) return stored
+  if (isSigned(stored, [key?.key ?? [], stored.known?.key ?? []].flat())) return stored
   const { number } = stored.receipt
   throw dataError(
     `receipt ${number} is not signed by the key of this profile: left out`,
@@ -170,13 +208,14 @@ function requireSigned(stored: Erased | CliError, key: ReceiptKey): Erased {
 async function findPerson(
   ctx: Context,
   receipt: ErasureReceipt,
-  { key, reason }: Search,
+  { key, matcher, reason }: Search,
 ): Promise<SubjectRequest | null> {
   const { number, ticket, received_at, due_at, records } = receipt
   const request = await findOpenRequest(ctx, ticket)
-  const named = [...(receipt.subjects ?? []), ...(request?.subject_ids ?? [])].filter(each =>
-    isAbout(receipt, each, key),
-  )
+  const areAbout = (subjects: readonly string[]) => Promise.all(subjects.map(each => matcher.isAbout(receipt, each)))
+  const asked = [...(receipt.subjects ?? []), ...(request?.subject_ids ?? [])]
+  const about = await areAbout(asked)
+  const named = asked.filter((_, index) => about[index])
   if (records.length === 0 && named.length === 0)
     throw dataError(
       `receipt ${number} (${ticket}) lists no records: left out`,
@@ -187,12 +226,13 @@ async function findPerson(
     records.map(({ id }) => id),
   )
   const subjects = [...new Set([...named, ...found.flatMap(({ subject_id }) => subject_id ?? [])])]
-  if (!subjects.every(each => isAbout(receipt, each, key)))
+  if ((await areAbout(subjects)).some(each => !each))
     throw dataError(`receipt ${number} (${ticket}) is not about the person of its records: left out`)
   const live = await liveRecords(ctx.api, subjects)
   if (live.length === 0) return null
   requireOlder(receipt, live)
-  const repeats = `repeats receipt ${number}, whose records were live again`
+  const which = receipt.key_id === key?.id ? `receipt ${number}` : nameForeign(receipt)
+  const repeats = `repeats ${which}, whose records were live again`
   return {
     ...{ subjects, ticket, received_at, due_at, request_id: request?.id },
     reason: reason === null ? repeats : `${reason} (${repeats})`,

@@ -3,8 +3,9 @@ import * as z from 'zod'
 import { action, nonEmpty } from '../../cli/action.ts'
 import type { Output } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
-import { erasureJobs, requireSameAccount, resumeCommandOf, resumeJob } from '../../erasure/job.ts'
-import { findMadeReceipt, findReceiptsOfJob } from '../../erasure/receipts.ts'
+import { newMatcher } from '../../erasure/hmacs.ts'
+import { type ErasureJob, erasureJobs, requireSameAccount, resumeCommandOf, resumeJob } from '../../erasure/job.ts'
+import { type EarlierReceipts, findMadeReceipt, findReceiptsOfJob } from '../../erasure/receipts.ts'
 import { findReceiptKey, openSigner, requireEverySite } from '../../receipts/signer.ts'
 import { locateReceipts, requireAppendable } from '../../receipts/store.ts'
 import { requireSameOrigin } from '../../settings/settings.ts'
@@ -41,9 +42,9 @@ async function runResume(ctx: Context, wanted: string): Promise<Output<unknown>>
   requireSameOrigin(ctx.settings, header, resumeCommandOf(header))
   const job = await resumeJob(ctx, found)
   try {
-    const earlier = { made: await findReceiptsOfJob(store, found), key: await findReceiptKey(store) }
-    if (job.people.every(state => job.done.has(state) || findMadeReceipt(earlier, state)))
-      return runJob(job, { signer: null, earlier })
+    const matcher = newMatcher(ctx.api, await findReceiptKey(store))
+    const earlier = { made: await findReceiptsOfJob(store, found), matcher }
+    if (await isMade(job, earlier)) return runJob(job, { signer: null, earlier })
     await requireAppendable(store)
     const signer = await openSigner(ctx)
     requireEverySite(signer)
@@ -53,4 +54,9 @@ async function runResume(ctx: Context, wanted: string): Promise<Output<unknown>>
     await job.held.close(false)
     throw error
   }
+}
+
+async function isMade({ people, done }: ErasureJob, earlier: EarlierReceipts): Promise<boolean> {
+  for (const state of people) if (!done.has(state) && !(await findMadeReceipt(earlier, state))) return false
+  return true
 }

@@ -4,6 +4,7 @@ import { many, type Output, pagesOf } from '../../cli/output.ts'
 import { changeRequest, closeCommand } from '../../cli/register.ts'
 import type { Context } from '../../context.ts'
 import { type DoneRecord, type ErasureJob, type PersonState, recordDone } from '../../erasure/job.ts'
+import { sendUnkept } from '../../erasure/kept.ts'
 import type { Processed } from '../../erasure/processing.ts'
 import { type EarlierReceipts, findMadeReceipt, type StoredReceipt } from '../../erasure/receipts.ts'
 import { mayBeDone, restOf } from '../../erasure/state.ts'
@@ -57,6 +58,7 @@ export function runJob(job: ErasureJob, signing: Signing): Output<unknown> {
     } finally {
       await held.close(done.size === people.length)
     }
+    await sendMade(job, signing)
     const left = people.length - done.size
     if (!isOne && left > 0)
       await ctx.warn(`${left} of ${formatPeople(people.length)} not finished; to resume: ${resumeCommand(job)}`)
@@ -70,6 +72,10 @@ export function runJob(job: ErasureJob, signing: Signing): Output<unknown> {
     mutates: true,
     exit: code,
   }) as Output<unknown>
+}
+
+async function sendMade({ ctx, done }: ErasureJob, { signer }: Signing): Promise<void> {
+  if (signer && done.size > 0) await sendUnkept(ctx, signer.store)
 }
 
 export function formatPeople(count: number): string {
@@ -120,7 +126,7 @@ async function* erasePerson(
   try {
     ctx.interruption.throwIfAborted()
     await held.requireHeld()
-    progress.stored = signing.earlier && findMadeReceipt(signing.earlier, state)
+    progress.stored = signing.earlier && (await findMadeReceipt(signing.earlier, state))
     isMade = progress.stored !== null
     if (progress.stored) yield progress.stored.receipt.records
     else yield* makeErased(job, state, signing, progress)

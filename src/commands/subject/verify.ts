@@ -11,11 +11,12 @@ import type { ErasureReceipt } from '../../contract/documents/erasure-receipt.ts
 import type { WithdrawalReceipt } from '../../contract/documents/withdrawal-receipt.ts'
 import { subjects } from '../../contract/subjects.ts'
 import { findCertificateFault, findPurged } from '../../erasure/certificates.ts'
+import { newMatcher } from '../../erasure/hmacs.ts'
+import { type AnyReceipt, findAnywhere, findKnownKey, type KnownKey } from '../../erasure/kept.ts'
 import {
   findChainFault,
   findReceiptOrFile,
   findReceiptsOfJob,
-  isAbout,
   isErasure,
   isPurge,
   isSigned,
@@ -65,22 +66,25 @@ type Options = z.output<typeof Options>
 
 export function verify(command: Command, ctx: Context): void {
   command
-    .argument('<receipt>', 'a file, or the number, job or ticket of a receipt, or last')
+    .argument('<receipt>', 'a file, or the number, job, ticket or SHA-256 of a receipt, or last')
     .option('--live', 'check that the instance shows each of its records as deleted, or without the purpose')
     .option('--purged', 'request a certificate that the personal data of its records is purged')
     .option('--certificate-out <file>', 'write the certificate to a new file')
     .option('--subject <id>', 'check that it is about this data subject; with --live, that no live record is left')
     .option('--public-key <file>', 'the signing key, in PEM; by default the profile’s own', collect)
     .description(`
-Checks the form of the receipt, its signature, and the chain: every receipt of the profile, later ones too. Exits
+Checks the form of the receipt, its signature, and the chain: every receipt of the profile, later ones too. The
+receipt of a colleague is found by ticket or SHA-256 if the service keeps it, and its signature is checked with the key
+that the service knows; the service does not say who holds that key, and the chain is on the colleague's machine. Exits
 with 5 if something is invalid. Exits with 10 if all is valid but the service contradicts the receipt, does not show a
-record to the key (it may belong to another account), or has not purged one that --purged expects. Without the private
-key a receipt cannot be matched to a person, unless it names the subject. Purged records are pseudonymous, not
+record to the key (it may belong to another account), or has not purged one that --purged expects. A receipt
+is matched to a person by the HMACs of the account, which the service tells, or those of the profile's private key. Purged records are pseudonymous, not
 anonymous.
 
 Examples:
   $ consentctl subject verify last --live --subject maria@example.com
   $ consentctl subject verify last --purged --certificate-out purged.json
+  $ consentctl subject verify 0f3ab2c4d5e6
   $ consentctl subject verify receipt.json --public-key receipts.pem`)
     .action(action(ctx, Options, checkView, async (_, options) => await runChecks(ctx, options)))
 }
@@ -93,9 +97,9 @@ async function runChecks(
   const store = locateReceipts(ctx)
   const key = await findReceiptKey(store)
   const keys = publicKey ? await readKeys(ctx, publicKey) : await ownKeys(store)
-  let stored: StoredReceipt | undefined
+  let stored: AnyReceipt | undefined
   const form = await tried('form', async () => {
-    stored = await findReceiptOrFile(store, wanted)
+    stored = await findAnywhere(ctx, store, wanted, findReceiptOrFile)
     const { number, ticket, job } = stored.receipt
     const noun = isWithdrawal(stored) ? 'withdrawal' : 'erasure'
     const what = isPurge(stored) ? `receipt ${number} of a purge,` : `${noun} receipt ${number}`
@@ -106,8 +110,9 @@ async function runChecks(
   if (!stored) return checksOutput(ctx, [form]) as Output<unknown>
   const found = stored
   const chain = await tried('chain', () => checkChain(store, found, keys, key))
-  const checks = [form, checkSignature(found, keys), chain]
-  const about = subject === undefined ? null : isAbout(found.receipt, subject, key)
+  const known = publicKey || isSigned(found, keys) !== null ? null : (found.known ?? (await findKnownKey(ctx, found)))
+  const checks = [form, checkSignature(found, known ? [known.key] : keys, known), chain]
+  const about = subject === undefined ? null : await newMatcher(ctx.api, key).isAbout(found.receipt, subject)
   if (subject !== undefined) checks.push(checkSubject(about))
   let identity: Promise<IdentifiedKey> | undefined
   // The records of another person say nothing about this receipt.
@@ -163,12 +168,15 @@ async function readKeys({ io }: Context, files: readonly string[]): Promise<KeyO
   return await Promise.all(files.map(async file => readPem(await readText(io, file), file)))
 }
 
-function checkSignature(stored: StoredReceipt, keys: readonly KeyObject[]): Checked {
+function checkSignature(stored: StoredReceipt, keys: readonly KeyObject[], known: KnownKey | null): Checked {
   const signed = isSigned(stored, keys)
-  const { key_id } = stored.receipt
+  const { key_id, profile, who, host } = stored.receipt
   const remedy = 'give the public key of its signer with --public-key'
   if (signed === null) return fail('signature', exit.rejected, `it is signed by another key, ${key_id}`, remedy)
-  if (signed) return ok('signature', `valid, by the key ${key_id}`)
+  const whose = known
+    ? `, which the service knows since ${known.since}; the receipt names ${who}@${host}, profile ${profile}`
+    : ''
+  if (signed) return ok('signature', `valid, by the key ${key_id}${whose}`)
   return fail('signature', exit.rejected, 'invalid: the receipt was changed after it was signed', null)
 }
 
@@ -191,7 +199,7 @@ async function checkChain(
 }
 
 function checkSubject(about: boolean | null): Checked {
-  if (about === null) return skip('subject', 'only the private key that signed it can tell')
+  if (about === null) return skip('subject', 'only the private key that signed it, or a key of its account, can tell')
   if (about) return ok('subject', 'the receipt is about this data subject')
   const remedy = 'find their receipt: consentctl subject receipts --subject ID'
   return fail('subject', exit.rejected, 'the receipt is about another data subject', remedy)

@@ -64,7 +64,7 @@ export function withdraw(command: Command, ctx: Context): void {
     .option('--file <path|->', 'withdraw for the people in a CSV, one per line')
     .option('--reason <text>', 'reason to state in the receipt')
     .option('--received <date>', 'when the request was received, such as 2026-01-31; sets the due date')
-    .option('--show-subject', 'write the identifier in clear text into the receipt')
+    .option('--show-subject', 'write the identifier in clear text into the receipt, which is kept on this machine only')
   addConfirmFlags(command, 'record')
     .description(help)
     .action(

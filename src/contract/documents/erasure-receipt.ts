@@ -73,10 +73,12 @@ export const ErasureReceipt = z.strictObject({
     .int()
     .nullable()
     .describe('By how much the local clock was ahead of the clock of the service; null if by a minute or less.'),
-  subject_hmacs: z
-    .array(Sha256)
-    .min(1)
-    .describe('HMAC-SHA-256 of each identifier of the subject; the key comes from the signing key, by HKDF.'),
+  subject_hmacs: z.array(Sha256).min(1).describe('HMAC-SHA-256 of each identifier of the subject.'),
+  hmac_key: z
+    .enum(['account', 'profile'])
+    .describe(
+      'account: the HMACs are those of the service for this account, as in its certificates. profile: their key comes from the signing key, by HKDF.',
+    ),
   subjects: z.array(z.string()).nullable().describe('The identifiers in clear, if that was requested.'),
   result: z
     .enum(erasureOutcomes)

@@ -55,6 +55,7 @@ export const WithdrawalReceipt = z.strictObject({
     finished_at: true,
     clock_offset_seconds: true,
     subject_hmacs: true,
+    hmac_key: true,
     subjects: true,
     near_matches: true,
     previous: true,

@@ -24,6 +24,14 @@ export function useCommands(service: TestService, address: { readonly url: strin
     inFolder: (...path: string[]) => join(folder.path, ...path),
     inState: (...path: string[]) => join(state(), ...path),
     run: (args: readonly string[], options: cli.RunOptions = {}) => cli.run(args, { env, ...options }),
+    /** With the same key on another machine. */
+    runElsewhere: (args: readonly string[]) => {
+      const folder = join(state(), 'elsewhere')
+      return cli.run(args, {
+        env: { ...env, CONSENTCTL_CONFIG_DIR: join(folder, 'config'), CONSENTCTL_STATE_DIR: folder },
+      })
+    },
+    account: () => account,
     create: (subject_id: string) => call('consents', { site_id: account.siteId, subject_id }),
     call,
   }

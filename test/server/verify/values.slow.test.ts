@@ -10,6 +10,7 @@ import { isLongRun } from '../../e2e/campaign.ts'
 import { type Column, columnsOf } from '../../e2e/tampering/columns.ts'
 import { hasOpenssl, useAuthority } from '../../support/authority.ts'
 import { skippedOnCitus } from '../../support/database.ts'
+import { newDocument } from '../../support/operator-document.ts'
 import { mediaBytes, useService } from '../../support/service.ts'
 import { newImporter } from '../consents/imports.ts'
 import { newOwner } from '../consents/records.ts'
@@ -19,7 +20,7 @@ import { verified } from './verified.ts'
 const tables = [
   ...(['consents', 'consent_history', 'log_entries', 'origins', 'checkpoints', 'timestamp_tokens'] as const),
   ...(['key_statements', 'accounts', 'account_entries', 'sites', 'site_tokens', 'api_keys'] as const),
-  ...(['users', 'logins', 'notices', 'notice_texts', 'subject_requests'] as const),
+  ...(['users', 'logins', 'notices', 'notice_texts', 'subject_requests', 'operator_documents'] as const),
 ]
 
 /** Columns that carry no evidence. */
@@ -76,6 +77,10 @@ beforeAll(async () => {
   await owner.sendAll([owner.row('imported')])
   const request = { ticket: 'DSR-1', kind: 'erasure', subject_ids: ['maria'], received_on: '2026-01-31' }
   expect((await service.call('POST', '/api/v1/requests', { key: owner.key, body: request })).status).toBe(201)
+  const document = newDocument(account)
+  expect((await service.call('POST', '/api/v1/subjects/documents', { key: owner.key, body: document })).status).toBe(
+    201,
+  )
   await coverAll({ sql, signer: await openSigner(sql, null) })
   const job = timestampJob({
     sql,

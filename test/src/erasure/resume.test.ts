@@ -1,7 +1,9 @@
 import { mkdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, expect, it } from 'vitest'
+import type { Client } from '../../../src/client/client.ts'
 import type { Context } from '../../../src/context.ts'
+import { newMatcher } from '../../../src/erasure/hmacs.ts'
 import { type ErasureEntry, type ErasureHeader, erasureJobs, type PersonState } from '../../../src/erasure/job.ts'
 import { findMadeReceipt, type StoredReceipt } from '../../../src/erasure/receipts.ts'
 import type { ReceiptKey } from '../../../src/receipts/signer.ts'
@@ -149,10 +151,18 @@ it.each([
   ['when another person has the same ticket and no records either, finds no receipt', 'k', 'other', false],
   ['finds the receipt of the person', 'k', 'maria', true],
   ['when the signing key was replaced, finds the receipt by ticket and records', 'other', 'maria', true],
-])('a resumed erasure › %s', (_, id, subject, isFound) => {
-  const receipt = { ticket: 'DSR-7', records: [], subjects: null, subject_hmacs: ['h-maria'], key_id: 'k' }
+])('a resumed erasure › %s', async (_, id, subject, isFound) => {
+  const receipt = {
+    ticket: 'DSR-7',
+    records: [],
+    subjects: null,
+    subject_hmacs: ['h-maria'],
+    hmac_key: 'profile',
+    key_id: 'k',
+  }
   const key = { id, hmacOf: (each: string) => `h-${each}` } as unknown as ReceiptKey
   const made = [{ receipt } as unknown as StoredReceipt]
   const state = { order: { ticket: 'DSR-7', subjects: [subject] }, targets: new Map() } as unknown as PersonState
-  expect(findMadeReceipt({ made, key }, state)).toBe(isFound ? made[0] : null)
+  const matcher = newMatcher({} as Client, key)
+  expect(await findMadeReceipt({ made, matcher }, state)).toBe(isFound ? made[0] : null)
 })

@@ -320,6 +320,12 @@ it.each<[what: string, text: () => string, ours: RegExp, python: RegExp]>([
     /a certificate is of another account/,
   ],
   [
+    'an erasure receipt with a certificate of another person',
+    () => changed('erasure receipt', () => ({ subject_hmacs: ['ab'.repeat(32)] })),
+    /contradicts its certificates/,
+    /a certificate is of another person/,
+  ],
+  [
     'an erasure receipt with a certificate that names more as not verified',
     () =>
       changed('erasure receipt', ({ records: [{ id }] }) => ({
