@@ -141,6 +141,24 @@ export const SubjectPurged = PurgeAnswer.extend({
 })
 export type SubjectPurged = z.output<typeof SubjectPurged>
 
+export const sealedLimit = 1000
+
+export const SealedProofs = z.object({
+  data: z
+    .array(
+      z.object({
+        record_id: Id,
+        site_id: Id,
+        purged_at: Timestamp,
+        basis: z.string().describe('Why it is kept, as the site said at the purge.'),
+        until: Timestamp.describe('When it is removed, unless a legal hold keeps it.'),
+      }),
+    )
+    .max(sealedLimit)
+    .describe('Newest record first.'),
+})
+export type SealedProofs = z.output<typeof SealedProofs>
+
 const post = { method: 'POST', access: 'account', query: NoQuery, status: 200 } as const
 
 export const subjects = {
@@ -201,6 +219,17 @@ export const subjects = {
     body: z.strictObject({ subject_id: text(1, 255) }),
     response: NearMatches,
   }),
+  sealed: endpoint({
+    ...post,
+    siteKeys: 'filtered',
+    roles: readers,
+    summary: 'List the sealed proofs of a subject whose records were purged',
+    path: '/api/v1/subjects/sealed',
+    scope: 'read',
+    unit: 'optional',
+    body: z.strictObject({ subject_id: text(1, 255) }),
+    response: SealedProofs,
+  }),
 }
 
 export const subjectsDocs: ResourceDocs<typeof subjects> = {
@@ -233,6 +262,11 @@ export const subjectsDocs: ResourceDocs<typeof subjects> = {
       description:
         'Compares without case, by the full case mappings of Unicode, without White_Space at the ends, and in the Unicode form NFKC, as each record was compared when it was written. The identifier itself is not a near match. Nothing but this call compares so: lists and erasures are of exactly one identifier. It is a POST because identifiers belong in no URL. It is never rejected for quota.',
       success: 'The near matches that have records, in the order of their code points.',
+    },
+    sealed: {
+      description:
+        'A site may keep a sealed proof of purged records (`sealed_proof`): an HMAC of the identifier and the answers. They are found by exactly the identifier, and by nothing else. It is never rejected for quota.',
+      success: 'The proofs, of at most 1,000 records. None, if the subject has none or is unknown.',
     },
   },
 }

@@ -1,4 +1,5 @@
 import { givers, methods } from '../contract/circumstances.ts'
+import type { EvidencePack } from '../contract/documents/evidence-pack.ts'
 import {
   findLanguage,
   formatDate,
@@ -39,6 +40,7 @@ export interface Certificate {
 interface Sealing {
   readonly createdAt: string
   readonly keyId: string
+  readonly presented?: EvidencePack['presented']
 }
 
 /** A page has room for this much. */

@@ -50,6 +50,7 @@ it('roles › of each route are these', () => {
       'consents.history',
       'consents.list',
       'consents.receipt',
+      'consents.sealedEvidence',
       'holds.list',
       'keys.list',
       'notices.subjects',
@@ -59,6 +60,7 @@ it('roles › of each route are these', () => {
       'subjects.certifyPurge',
       'subjects.check',
       'subjects.nearMatches',
+      'subjects.sealed',
       'usage.get',
     ],
     'owner operator publisher reader': [
