@@ -74,8 +74,7 @@ export async function issuePack(
   const created_at = new Date().toISOString()
   const shown = presented && { presented: { subject_id: presented.subjectId, matched_at } }
   const sealing = { created_at, keyId: deps.signer.keyId, isTruncated, ...shown }
-  for (const [name, text] of describePack(readPack(files), sealing))
-    files.set(name, Buffer.from(text))
+  for (const [name, text] of describePack(readPack(files), sealing)) files.set(name, Buffer.from(text))
   await pause()
   const list: Omit<EvidencePack, 'key_id'> = {
     type: 'evidence_pack',
@@ -137,7 +136,8 @@ export class Collection {
   async read(): Promise<Collected | null> {
     const { sql, signer } = this.#deps
     const { accountId } = this.#caller
-    const readHistory = async () => (await getHistory(this.#deps, this.#caller, this.#id, true, this.#presented)).history
+    const readHistory = async () =>
+      (await getHistory(this.#deps, this.#caller, this.#id, true, this.#presented)).history
     const history = await readHistory()
     if (history.data.length > maxHistory)
       throw new Failure(

@@ -30,6 +30,7 @@ export interface DecidingRow {
   origin_evidence: string | null
   /** When the answer for the purpose was given. */
   answered_at: Date
+  is_sealed?: true
   was_given: boolean
   was_answered: boolean
   expires_at: Date | null
@@ -116,7 +117,8 @@ export async function findDeciding(sql: Sql, reach: Reach, question: Question): 
 }
 
 /** A purged record of the subject as it was at the instant, with what its purge sealed. */
-export interface SealedState extends Omit<DecidingRow, 'answer' | 'was_given' | 'was_answered' | 'witnessed' | 'answered_at'> {
+export interface SealedState
+  extends Omit<DecidingRow, 'answer' | 'was_given' | 'was_answered' | 'witnessed' | 'answered_at'> {
   answers: { version: number; preferences: Record<string, boolean> }[]
   /** Of the entries in `answers`: version, acceptance, the time in milliseconds, true if imported. */
   entries: [version: number, accepted: boolean, at: number, isImported: boolean][]

@@ -10,7 +10,7 @@ import { type SubjectSecret, standInOf } from './hmac.ts'
 
 /** @throws Failure `invalid_request` for a time in the future */
 export async function checkSubject(
-  { sql, ...secret }: { readonly sql: Sql } & SubjectSecret,
+  deps: { readonly sql: Sql } & SubjectSecret,
   reach: Reach,
   { subject_id, purpose, site_id, at, only_witnessed = false }: CheckQuery,
 ): Promise<CheckAnswer> {
@@ -20,10 +20,7 @@ export async function checkSubject(
   const now = new Date(then ?? present)
   const moment = then === null ? null : { instant: now, lastId: lastIdAt(then) }
   const question = { subjectId: subject_id, purpose, siteId: site_id, onlyWitnessed: only_witnessed, at: moment, now }
-  const stored = await findDeciding(sql, reach, question)
-  const sealed =
-    moment && (await findSealedAnswer(sql, reach, standInOf(secret, reach, subject_id), { ...question, at: moment }))
-  const row = sealed && isNewer(sealed, stored) ? sealed : stored
+  const row = await findNewest(deps, reach, question)
   const expiresAt = row === undefined ? null : then === null ? row.expires_at : expiryOf(row)
   const reason = row === undefined ? 'no_record' : decide(row, { purpose, now, expiresAt })
   return {
@@ -35,8 +32,21 @@ export async function checkSubject(
     at: now.toISOString(),
     ...(row === undefined ? nothing : describe(row)),
     expires_at: expiresAt?.toISOString() ?? null,
-    ...(row !== undefined && row === sealed && { sealed: true }),
+    ...(row?.is_sealed && { sealed: true }),
   }
+}
+
+/** Runs the same statements whatever they find. */
+async function findNewest(
+  { sql, ...secret }: { readonly sql: Sql } & SubjectSecret,
+  reach: Reach,
+  question: Question,
+): Promise<DecidingRow | undefined> {
+  const { at, subjectId } = question
+  const stored = await findDeciding(sql, reach, question)
+  if (!at) return stored
+  const sealed = await findSealedAnswer(sql, reach, standInOf(secret, reach, subjectId), { ...question, at })
+  return sealed && isNewer(sealed, stored) ? sealed : stored
 }
 
 /** The newest sealed answer for the purpose; without one, the newest sealed answer. */
@@ -68,6 +78,7 @@ function answerOf({ answers, entries, ...state }: SealedState, purpose: string):
   return {
     ...state,
     answer: last.answer,
+    is_sealed: true,
     answered_at: new Date(newest.at),
     witnessed: !newest.isImported,
     was_given: given.slice(0, -1).some(({ accepted, answer }) => accepted && answer === true),

@@ -1,4 +1,6 @@
 import type { Sql } from 'postgres'
+import type { SealedSetting } from '../../src/contract/index.ts'
+import { toArrayLiteral } from '../db/fragments.ts'
 import { andReached, type Reach } from '../db/reach.ts'
 
 export interface SealedProofRow {
@@ -33,4 +35,15 @@ export async function isSealed(sql: Sql, reach: Reach, id: string, subjectHmac: 
     where p.account_id = ${reach.accountId} and p.consent_id = ${id} and p.sealed is not null
       and p.sealed->>'subject_hmac' = ${subjectHmac} ${andReached(sql, reach, sql`c.site_id`)}`
   return rows.length > 0
+}
+
+export interface SealedSite extends SealedSetting {
+  site_id: string
+}
+
+export function findSealedSites(sql: Sql, accountId: string, ids: readonly string[]): Promise<SealedSite[]> {
+  return sql<SealedSite[]>`
+    select id as site_id, sealed_proof->>'basis' as basis, sealed_proof->>'period' as period from sites
+    where account_id = ${accountId} and id = any (${toArrayLiteral(ids)}::uuid[]) and sealed_proof is not null
+    order by id`
 }

@@ -187,10 +187,10 @@ export const AuditEntry = z.object({
       basis: z.string().describe('Why it is kept, as the site says.'),
       until: Timestamp,
       proof_hash: hex(32).describe('The hash of what only a caller gets who presents the identifier.'),
-      subject_hmac: hex(32).optional(),
-      answers: z
-        .array(z.object({ version: Count.meta({ minimum: 1 }), preferences: z.record(z.string(), z.boolean()) }))
-        .optional(),
+      subject_hmac: onRequest(hex(32)),
+      answers: onRequest(
+        z.array(z.object({ version: Count.meta({ minimum: 1 }), preferences: z.record(z.string(), z.boolean()) })),
+      ),
     }),
   ).describe('Of a purge that left a sealed proof. Its `subject_hmac` and `answers` are only in an evidence pack.'),
 })

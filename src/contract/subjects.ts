@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
 import { HoldNotice } from './holds.ts'
 import { operators, readers } from './roles.ts'
-import { ExactCount, Id, optional, Timestamp, text, Uuid } from './values.ts'
+import { ExactCount, Id, onRequest, optional, Timestamp, text, Uuid } from './values.ts'
 import { SubjectWithdrawal, SubjectWithdrawn, withdrawnRecordsLimit } from './withdrawals.ts'
 
 /** Maximum number of ids in a request, and of records in a response. */
@@ -95,6 +95,9 @@ export const PurgeAnswer = z.object({
           .describe('unverified: the stored record differs from what was recorded, so nothing is certified.'),
         deleted_at: Timestamp.nullable(),
         purged_at: Timestamp.nullable(),
+        sealed: onRequest(z.object({ basis: z.string(), until: Timestamp })).describe(
+          'The sealed proof that the purge left; else it is left out.',
+        ),
       }),
     )
     .max(erasedRecordsLimit)

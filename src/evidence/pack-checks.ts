@@ -222,7 +222,11 @@ function checkHistory(pack: Pack, id: string): string {
 /** `checkHistory` compares the proof with its hash; the service alone can compare an identifier. */
 function checkPresented({ history }: Pack, { presented, created_at }: EvidencePack): string {
   const sealed = history.at(-1)?.sealed
-  need(listFile, (presented !== undefined) === (sealed?.answers !== undefined), 'contradicts history.json on a sealed proof')
+  need(
+    listFile,
+    (presented !== undefined) === (sealed?.answers !== undefined),
+    'contradicts history.json on a sealed proof',
+  )
   if (!presented) return 'no identifier was presented'
   need(listFile, presented.matched_at <= created_at, 'was made before an identifier was presented')
   return `the service signed that the identifier presented at ${presented.matched_at} is the one of the sealed proof`

@@ -21,6 +21,7 @@ export const checkView: View<CheckAnswer> = {
     field('origin'),
     field('given_at', { whole: true }),
     field('witnessed'),
+    field('sealed'),
   ],
 }
 
@@ -70,6 +71,7 @@ function factsOf(answer: CheckAnswer): string[] {
   return [
     `record ${record.id}, last answer ${minute(record.stated_at)}`,
     ...provenanceOf(answer),
+    ...(answer.sealed ? ['from the sealed proof of a purged record'] : []),
     noticeText(record.policy_version, notice),
     ...ends,
     ...due,

@@ -37,7 +37,12 @@ const evidence = (own: Pick<Owner, 'key'>, id: string, subject_id = maria) =>
 
 /** Records that were answered, changed and deleted at a time. */
 function insert(own: Owner, { at, subject = maria }: { readonly at: Date; readonly subject?: string }) {
-  const preferences = (version: number) => ({ news: version === 1, ads: false, note: `of ${subject}`, deep: { a: true } })
+  const preferences = (version: number) => ({
+    news: version === 1,
+    ads: false,
+    note: `of ${subject}`,
+    deep: { a: true },
+  })
   return insertChains(service.sql, own, { records: 1, entries: 3, at, subject, preferences })
 }
 
@@ -85,7 +90,8 @@ describe('a purge on a site with sealed proofs', () => {
     expect([await find(own, maria), (await find(own, 'held')).length]).toEqual([[], 1])
     const { data } = (await own.history(id)).body
     expect(data.map(({ action }: { action: string }) => action).slice(-2)).toEqual(['purged', 'purged'])
-    for (const entry of data.slice(0, -1)) expect(entry).toMatchObject({ salt: null, preferences: {}, record_hash: null })
+    for (const entry of data.slice(0, -1))
+      expect(entry).toMatchObject({ salt: null, preferences: {}, record_hash: null })
     for (const entry of data) expect(entry).not.toHaveProperty('sealed')
     await service.call('DELETE', `/api/v1/holds/${hold.body.id}`, { key: own.key })
     expect((await purgeNow(service.sql)).get(own.accountId)).toBe(1)
