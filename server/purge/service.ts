@@ -56,28 +56,29 @@ interface Batch {
 async function purgeBatch(
   sql: Sql,
   accountId: string,
-  due: readonly Pick<DueRow, 'id' | 'version'>[],
+  due: readonly (DueRow | SealedRow)[],
   order: Order,
 ): Promise<Batch> {
-  const versions = new Map(due.map(({ id, version }) => [id, version]))
+  const byId = new Map(due.map(row => [row.id, row]))
   const records: VerifiedRecord[] = []
   const unverified = new Map<string, DatabaseFinding>()
-  for await (const { verified, findings } of inspectRecords(sql, accountId, {
-    ids: [...versions.keys()],
-    keepsAnswers: true,
-  })) {
-    records.push(...verified.flatMap(stored => toPurge(stored, versions.get(stored.id))))
+  const range = { ids: [...byId.keys()], keepsAnswers: true }
+  for await (const { verified, findings } of inspectRecords(sql, accountId, range)) {
+    records.push(...verified.flatMap(stored => toPurge(stored, byId.get(stored.id))))
     for (const finding of findings) if (!unverified.has(finding.consent_id)) unverified.set(finding.consent_id, finding)
   }
   return { purged: await purgeVerified(sql, accountId, records, order), unverified: [...unverified.values()] }
 }
 
 /** Returns none if the record was changed since it was found, other than by the purge's beginning. */
-function toPurge({ record, entries, answers }: Stored, version: number | undefined): VerifiedRecord[] {
-  if (!record || version === undefined) return []
-  const isBegun = entries.at(-1)?.action === 'purged' && record.purged_at === null
-  const isSame = record.version === version || (isBegun && record.version === version + 1)
-  return isSame ? [{ record, entries, answers, isBegun }] : []
+function toPurge({ record, entries, answers }: Stored, row: DueRow | SealedRow | undefined): VerifiedRecord[] {
+  if (!record || !row) return []
+  const last = entries.at(-1)
+  const isPurge = last?.action === 'purged'
+  const isBegun = isPurge && record.purged_at === null
+  const isSame = record.version === row.version || (isBegun && record.version === row.version + 1)
+  const isDone = isPurge && !isBegun && !('until' in row && last.sealed)
+  return isSame && !isDone ? [{ record, entries, answers, isBegun }] : []
 }
 
 async function purgeVerified(

@@ -29,8 +29,7 @@ export async function certifyPurge(
     if (performance.now() > until)
       throw unavailable('The histories are too long to be verified in time: send fewer ids.')
     const isVerified = new Set(verified.map(({ record }) => record))
-    for (const { record, entries } of records) {
-      if (!record) continue
+    for (const { record, entries } of records.filter(hasRecord)) {
       const state = isVerified.has(record) ? findState(record) : 'unverified'
       found.push({ id: record.id, site_id: record.site_id, state, ...instantsOf(record), ...sealedIn(entries) })
       if (state === 'purged') purged.push({ ...toCertified(record), ...sealedIn(entries) })
@@ -87,6 +86,10 @@ function findState({ deleted_at, purged_at, ...record }: StoredRecord): 'live' |
   const isLeft = [subject_id, consent_id, user_agent, ip_network, notice_locale].some(value => value !== null)
   if (purged_at !== null && !isLeft) return 'purged'
   return deleted_at === null ? 'live' : 'deleted'
+}
+
+function hasRecord(stored: Stored): stored is Stored & { record: StoredRecord } {
+  return stored.record !== null
 }
 
 function sealedIn(entries: Stored['entries']): { sealed?: { basis: string; until: string } } {
