@@ -17,11 +17,11 @@ export const checkView: View<CheckAnswer> = {
     field('record'),
     field('notice'),
     field('expires_at', { whole: true }),
+    field('sealed'),
     field('renewal'),
     field('origin'),
     field('given_at', { whole: true }),
     field('witnessed'),
-    field('sealed'),
   ],
 }
 
