@@ -206,8 +206,9 @@ async function newDeleted(owner: Owner, random: (below: number) => number): Prom
   const sites: { id: string; period: string | null }[] = []
   for (const period of periods) {
     const id = await newSite(service, owner)
-    const setting = period && service.sql.json({ basis: 'a claim', period })
-    await service.sql`update sites set sealed_proof = ${setting} where account_id = ${owner.accountId} and id = ${id}`
+    const headers = await service.signIn(owner)
+    const body = { sealed_proof: period && { basis: 'a claim', period } }
+    await service.call('PATCH', `/api/v1/sites/${id}`, { headers, body })
     sites.push({ id, period })
   }
   const people: Deleted[] = []
