@@ -23,7 +23,7 @@ export const userState = staticFragment(
 /** Row `s` of sites, without its tokens. */
 export const siteState = staticFragment(
   sql => sql`jsonb_build_object('id', s.id, 'name', s.name, 'policy_version', s.policy_version,
-    'allowed_origins', s.allowed_origins, 'retention', s.retention, 'strict_notices', s.strict_notices,
+    'allowed_origins', s.allowed_origins, 'retention', s.retention, 'sealed_proof', s.sealed_proof, 'strict_notices', s.strict_notices,
     'created_at', ${instant(sql, sql`s.created_at`)}, 'updated_at', ${instant(sql, sql`s.updated_at`)},
     'archived_at', ${instant(sql, sql`s.archived_at`)})`,
 )

@@ -74,15 +74,22 @@ export const intoLog = staticFragment(sql => sql`insert into log_entries (accoun
 export function auditAndLog(
   sql: Sql,
   accountId: string,
-  { action, actor, gpc = false, circumstances, erased = false }: Omit<ActionEntry, 'link'>,
+  {
+    action,
+    actor,
+    gpc = false,
+    circumstances,
+    erased = false,
+    sealed = sql`null::jsonb`,
+  }: Omit<ActionEntry, 'link'> & { readonly sealed?: Fragment },
 ): Fragment {
   return sql`audit as (
       insert into consent_history (
         account_id, consent_id, version, action, accepted, preferences, policy_version, changed_by, actor_id,
-        created_at, salt, payload_hash, hash, gpc, circumstances, erased)
+        created_at, salt, payload_hash, hash, gpc, circumstances, erased, sealed)
       select a.account_id, c.id, c.version, ${action}, c.accepted, c.preferences, c.policy_version, ${actor.kind},
         ${actor.id}::uuid, l.at, l.salt, l.payload_hash, l.hash, ${gpc || null}::boolean,
-        ${circumstances ? sql.json(circumstances as JSONValue) : null}::jsonb, ${erased || null}::boolean
+        ${circumstances ? sql.json(circumstances as JSONValue) : null}::jsonb, ${erased || null}::boolean, ${sealed}
       from changed c join links l on l.id = c.id join accounts a on a.account_id = ${accountId}
     ), log as (
       ${intoLog(sql)}
@@ -96,12 +103,13 @@ export function auditAndLog(
  * update must compare versions: Citus 13 cannot read rows that a statement both locks and joins.
  */
 export function linksAndLocks(sql: Sql, accountId: string, links: readonly BatchLink[], condition: Fragment): Fragment {
-  const column = <Name extends keyof BatchLink>(name: Name) => toArrayLiteral(links.map(link => link[name]))
+  const column = (name: Exclude<keyof BatchLink, 'sealed'>) => toArrayLiteral(links.map(link => link[name]))
+  const sealed = toArrayLiteral(links.map(link => (link.sealed ? JSON.stringify(link.sealed) : null)))
   return sql`links as (
       select * from unnest(
         ${column('id')}::uuid[], ${column('version')}::integer[], ${column('at')}::timestamptz[],
-        ${column('salt')}::bytea[], ${column('payloadHash')}::bytea[], ${column('hash')}::bytea[]
-      ) as links (id, version, at, salt, payload_hash, hash)
+        ${column('salt')}::bytea[], ${column('payloadHash')}::bytea[], ${column('hash')}::bytea[], ${sealed}::jsonb[]
+      ) as links (id, version, at, salt, payload_hash, hash, sealed)
     ), locked as (
       select id from consents
       where account_id = ${accountId} and ${among(sql, sql`id`, links)} and ${condition}
@@ -355,8 +363,8 @@ export function findHistory(
 ): Promise<(EntryRow & Pick<FoundConsent, 'subject_id'>)[]> {
   return sql<(EntryRow & Pick<FoundConsent, 'subject_id'>)[]>`
     select c.subject_id, h.consent_id, h.version, h.action, h.accepted, h.preferences, h.policy_version, h.changed_by, h.actor_id,
-      h.created_at, h.salt, h.payload_hash, h.hash, h.given_at, h.file_sha256, h.gpc, h.circumstances, h.erased,
-      case when case when bool_or(h.action = 'purged') over () then h.action = 'purged' else h.version = 1 end
+      h.created_at, h.salt, h.payload_hash, h.hash, h.given_at, h.file_sha256, h.gpc, h.circumstances, h.erased, h.sealed,
+      case when h.version = coalesce(max(h.version) filter (where h.action = 'purged') over (), 1)
         then c.record_hash end as record_hash
     from consent_history h join consents c on c.account_id = h.account_id and c.id = h.consent_id
     where h.account_id = ${reach.accountId} and h.consent_id = ${id} ${andReached(sql, reach, sql`c.site_id`)}

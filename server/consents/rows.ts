@@ -1,5 +1,5 @@
 import type { ConsentDraft, FilterValues } from '../../src/contract/index.ts'
-import type { Action, Actor, FactColumns, Identity, Link, State } from '../../src/evidence/chain.ts'
+import type { Action, Actor, FactColumns, Identity, Link, Sealed, State } from '../../src/evidence/chain.ts'
 import type { Reported } from '../../src/evidence/circumstances.ts'
 import type { Place } from '../net/geo.ts'
 
@@ -98,6 +98,7 @@ export interface EntryRow extends State, FactColumns {
   hash: Buffer
   /** Null in entries whose payload does not contain it. */
   record_hash: Buffer | null
+  sealed: Sealed | null
 }
 
 export interface ActionEntry {
@@ -123,6 +124,7 @@ export interface BatchLink extends Link {
   readonly id: string
   readonly version: number
   readonly at: Date
+  readonly sealed?: Sealed | null
 }
 
 export interface DeletedRow {
@@ -131,7 +133,7 @@ export interface DeletedRow {
   deleted_at: Date | null
 }
 
-export interface EventRow extends Identity, Omit<EntryRow, 'consent_id' | 'record_hash'> {
+export interface EventRow extends Identity, Omit<EntryRow, 'consent_id' | 'record_hash' | 'sealed'> {
   record_version: number
   record_hash: Buffer
   chain_head: Buffer

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 import type { AuditEntry, ConsentChange, History, Restoration } from '../../src/contract/index.ts'
 import { sameJson } from '../../src/evidence/canonical.ts'
-import { type Actor, type Event, entryId, linkOf, newSalt, readFacts } from '../../src/evidence/chain.ts'
+import { type Actor, type Event, entryId, linkOf, newSalt, readFacts, showSealed } from '../../src/evidence/chain.ts'
 import type { Caller } from '../auth/caller.ts'
 import { databaseTimeoutMs } from '../db/errors.ts'
 import { type Reach, reachKey } from '../db/reach.ts'
@@ -54,19 +54,23 @@ export function deleteConsent(deps: ConsentDeps, caller: Caller, id: string): Pr
   return applyEvent(deps.sql, caller, findLive(deps, caller, id), async row => ({ action: 'deleted', state: row }))
 }
 
-/** Includes deleted records. @throws Failure `not_found` */
+/**
+ * Includes deleted records. A sealed proof is shown only for its own `presented` HMAC of a subject, in hexadecimal.
+ * @throws Failure `not_found`
+ */
 export async function getHistory(
   { sql }: Pick<ConsentDeps, 'sql'>,
   reach: Reach,
   id: string,
   withDetails: boolean,
+  presented: string | null = null,
 ): Promise<{ readonly history: History; readonly subjectId: string | null }> {
   const { accountId } = reach
   const rows = await queries.findHistory(sql, reach, id)
   const [first] = rows
   if (!first) throw noConsent()
   const subjectId = first.subject_id
-  const data = rows.map(toAuditEntry)
+  const data = rows.map(row => toAuditEntry(row, presented))
   if (!withDetails) return { history: { data }, subjectId }
   const [actors, unshown] = await Promise.all([
     queries.findActorNames(sql, accountId, id),
@@ -78,7 +82,8 @@ export async function getHistory(
 }
 
 /** Service specification, section 2.2, plus the link in the hash chain. */
-function toAuditEntry(row: EntryRow): AuditEntry {
+function toAuditEntry(row: EntryRow, presented: string | null): AuditEntry {
+  const { salt, sealed } = row
   return {
     id: entryId(row.hash),
     consent_id: row.consent_id,
@@ -90,11 +95,12 @@ function toAuditEntry(row: EntryRow): AuditEntry {
     actor_id: row.actor_id,
     created_at: row.created_at.toISOString(),
     version: row.version,
-    salt: row.salt?.toString('hex') ?? null,
+    salt: salt?.toString('hex') ?? null,
     record_hash: row.record_hash?.toString('hex') ?? null,
     payload_hash: row.payload_hash.toString('hex'),
     hash: row.hash.toString('hex'),
     ...readFacts(row),
+    ...(sealed && salt && { sealed: showSealed(sealed, salt, presented === sealed.subject_hmac) }),
   }
 }
 
@@ -170,7 +176,7 @@ export function noConsent(): Failure {
 export function nextLink(
   row: ChainRow,
   actor: Actor,
-  change: Pick<Event, 'action' | 'state' | 'facts' | 'recordHash' | 'historyHash'>,
+  change: Pick<Event, 'action' | 'state' | 'facts' | 'recordHash' | 'historyHash' | 'sealed'>,
   salt = newSalt(),
 ): BatchLink {
   const { id, version, chain_head: previous } = row

@@ -5,7 +5,14 @@ import { Failure } from '../failure.ts'
 import { standInOf } from '../subjects/hmac.ts'
 import { findSubjects, type HoldRow, listHolds } from './queries.ts'
 
-type FindHold = (subjectId: string | null) => HoldRow | undefined
+/** Both are null, or missing, of a record without a subject. */
+interface Held {
+  readonly subject_id?: string | null
+  /** In hexadecimal; of a record whose subject is sealed. */
+  readonly subject_hmac?: string
+}
+
+type FindHold = (record: Held) => HoldRow | undefined
 
 /** Returns a function that finds the hold of a record's subject that ends last. */
 export async function findHolds(sql: Sql, accountId: string): Promise<FindHold> {
@@ -18,19 +25,19 @@ export async function findHolds(sql: Sql, accountId: string): Promise<FindHold> 
       .toSorted((a, b) => a.held_until.getTime() - b.held_until.getTime())
       .map(hold => [hold.subject_hmac, hold] as const),
   )
-  return subjectId =>
-    subjectId === null ? undefined : bySubject.get(standInOf({ subjectSecret }, { accountId }, subjectId))
+  return ({ subject_id, subject_hmac }) =>
+    bySubject.get(subject_hmac ?? (subject_id ? standInOf({ subjectSecret }, { accountId }, subject_id) : ''))
 }
 
 export async function findHoldOf(sql: Sql, accountId: string, subjectId: string): Promise<HoldNotice | null> {
-  const hold = (await findHolds(sql, accountId))(subjectId)
+  const hold = (await findHolds(sql, accountId))({ subject_id: subjectId })
   return hold ? { until: hold.held_until.toISOString(), reason: hold.reason, ticket: hold.ticket } : null
 }
 
 /** @throws Failure `conflict` that tells until when, and why */
 export async function requireRecordsNotHeld(sql: Sql, accountId: string, ids: readonly string[]): Promise<void> {
   const findHold = await findHolds(sql, accountId)
-  const hold = (await findSubjects(sql, accountId, ids)).flatMap(subject => findHold(subject) ?? [])[0]
+  const hold = (await findSubjects(sql, accountId, ids)).flatMap(subject_id => findHold({ subject_id }) ?? [])[0]
   if (!hold) return
   const { held_until: until, reason, ticket } = hold
   throw new Failure(

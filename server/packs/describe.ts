@@ -5,7 +5,7 @@ import type { Pack } from '../../src/evidence/pack.ts'
 import { formatReadme } from './readme.ts'
 import { formatScript } from './script.ts'
 
-interface Sealing extends Pick<EvidencePack, 'created_at'> {
+interface Sealing extends Pick<EvidencePack, 'created_at' | 'presented'> {
   readonly keyId: string
   /** Older entries of `administration/` were left out. */
   readonly isTruncated: boolean
@@ -14,10 +14,10 @@ interface Sealing extends Pick<EvidencePack, 'created_at'> {
 /** The files that are made of the others. */
 export function describePack(
   pack: Pack,
-  { created_at: createdAt, keyId, isTruncated }: Sealing,
+  { created_at: createdAt, keyId, isTruncated, presented }: Sealing,
 ): [name: string, text: string][] {
   return [
-    ['certificate.html', formatCertificate(certificateOf(pack, { createdAt, keyId }))],
+    ['certificate.html', formatCertificate(certificateOf(pack, { createdAt, keyId, ...(presented && { presented }) }))],
     ['README.txt', formatReadme(pack, { isTruncated })],
     ['verify.sh', formatScript(pack, keyId)],
   ]

@@ -46,12 +46,19 @@ const maxTextBytes = 16 * 1024 * 1024
  * @throws Failure like `issueReceipt`; `unavailable` until a checkpoint has the record, or at `until`; `conflict` if it
  * is too large or does not verify
  */
-export async function issuePack(deps: Deps, caller: Caller, id: string, until: number): Promise<Buffer> {
+export async function issuePack(
+  deps: Deps,
+  caller: Caller,
+  id: string,
+  until: number,
+  presented: Presented | null = null,
+): Promise<Buffer> {
   const pause = async () => {
     await setImmediate()
     if (performance.now() > until) throw unavailable('The pack was not completed in time.')
   }
-  const collect = () => new Collection(deps, caller, id, pause).read()
+  const matched_at = new Date().toISOString()
+  const collect = () => new Collection(deps, caller, id, pause, presented?.hmac).read()
   let collected = await collect()
   const mayCover = !caller.role || log.addCheckpoint.roles?.includes(caller.role)
   // The second wait is for a checkpoint that was just made without the record.
@@ -65,8 +72,9 @@ export async function issuePack(deps: Deps, caller: Caller, id: string, until: n
   if (!collected) throw unavailable(`No checkpoint of the log covers the whole record ${id} yet.`)
   const { files, isTruncated } = collected
   const created_at = new Date().toISOString()
-  for (const [name, text] of describePack(readPack(files), { created_at, keyId: deps.signer.keyId, isTruncated }))
-    files.set(name, Buffer.from(text))
+  const shown = presented && { presented: { subject_id: presented.subjectId, matched_at } }
+  const sealing = { created_at, keyId: deps.signer.keyId, isTruncated, ...shown }
+  for (const [name, text] of describePack(readPack(files), sealing)) files.set(name, Buffer.from(text))
   await pause()
   const list: Omit<EvidencePack, 'key_id'> = {
     type: 'evidence_pack',
@@ -74,6 +82,7 @@ export async function issuePack(deps: Deps, caller: Caller, id: string, until: n
     created_at,
     account_id: caller.accountId,
     record_id: id,
+    ...shown,
     files: listFiles(files),
   }
   files.set(listFile, Buffer.from(await deps.signer.sign(list)))
@@ -90,6 +99,13 @@ export async function issuePack(deps: Deps, caller: Caller, id: string, until: n
   return Buffer.from(buffer as ArrayBuffer)
 }
 
+/** An identifier that equals the sealed one. */
+interface Presented {
+  readonly subjectId: string
+  /** In hexadecimal. */
+  readonly hmac: string
+}
+
 interface Collected {
   readonly files: Map<string, Buffer>
   /** Older entries of `administration/` were left out. */
@@ -101,24 +117,27 @@ export class Collection {
   readonly #caller: Caller
   readonly #id: string
   readonly #pause: Pause
+  readonly #presented: string | null
   readonly #files = new Map<string, Buffer>()
   /** By the proof's file name. */
   readonly #leaves = new Map<string, Leaf>()
   /** Earlier ones, by size. */
   readonly #checkpoints = new Map<number, SignedCheckpoint>()
 
-  constructor(deps: Deps, caller: Caller, id: string, pause: Pause = setImmediate) {
+  constructor(deps: Deps, caller: Caller, id: string, pause: Pause = setImmediate, presented: string | null = null) {
     this.#deps = deps
     this.#caller = caller
     this.#id = id
     this.#pause = pause
+    this.#presented = presented
   }
 
   /** Returns null if the record changed meanwhile, or is not entirely in the log yet. */
   async read(): Promise<Collected | null> {
     const { sql, signer } = this.#deps
     const { accountId } = this.#caller
-    const readHistory = async () => (await getHistory(this.#deps, this.#caller, this.#id, true)).history
+    const readHistory = async () =>
+      (await getHistory(this.#deps, this.#caller, this.#id, true, this.#presented)).history
     const history = await readHistory()
     if (history.data.length > maxHistory)
       throw new Failure(

@@ -58,6 +58,14 @@ const words: readonly (FileWords & { readonly isIn: (pack: Pack, isTruncated: bo
     lacks: 'the person and the purposes, which were purged, and who a key or a site belongs to in the world.',
   },
   {
+    name: '(sealed proof)',
+    isIn: ({ history }) => history.some(({ sealed }) => sealed?.answers),
+    shows:
+      'what was answered for each purpose. The purge kept a keyed hash of the identifier with it, and the service signed in pack.json that it equals that of the identifier which was presented.',
+    lacks:
+      'by itself whose the answers are: only the service, which has the key of that hash, can compare an identifier.',
+  },
+  {
     name: '(imported)',
     isIn: ({ record }) => record.origin !== undefined,
     shows:

@@ -18,7 +18,7 @@ export async function deleteExpired(sql: Sql, pace: Pace, failures: Failures): P
   return await forEachPage(sql, { signal: pace.signal, failures }, async (site, ids) => {
     const start = performance.now()
     const findHold = await findHolds(sql, site.account_id)
-    const rows = (await findExpired(sql, site, ids)).filter(row => !findHold(row.subject_id))
+    const rows = (await findExpired(sql, site, ids)).filter(row => !findHold(row))
     const deleteRows = (rows: readonly StateRow[]) => deleteBatch(sql, site.account_id, rows, system)
     const onFailure = (id: string, error: unknown) =>
       failures.add(`the record ${id} of the account ${site.account_id}`, error)

@@ -1,6 +1,16 @@
 import type { Sql } from 'postgres'
 import { type AccountPurge, type DatabaseFinding, OperatorError } from '../../src/contract/index.ts'
-import { type Actor, type ChainEntry, hashHistory, hashRecord, newSalt, system } from '../../src/evidence/chain.ts'
+import { endOfConsent } from '../../src/contract/validity.ts'
+import {
+  type Actor,
+  findDeletion,
+  hashHistory,
+  hashRecord,
+  newSalt,
+  type Sealed,
+  showSealed,
+  system,
+} from '../../src/evidence/chain.ts'
 import { type Administrator, administrator } from '../audit/entries.ts'
 import { deleteReads } from '../audit/read-queries.ts'
 import type { Job } from '../background-jobs.ts'
@@ -8,15 +18,16 @@ import type { Config } from '../config.ts'
 import { nextLink } from '../consents/service.ts'
 import { bisect } from '../db/bisect.ts'
 import { dbErrorCode } from '../db/errors.ts'
+import { findSecret } from '../db/secrets.ts'
 import { checkClock } from '../health/monitor.ts'
 import { findHolds } from '../holds/held.ts'
 import { noId } from '../ids.ts'
 import { type Pace, pauseAfter } from '../pace.ts'
 import { countBeforePurge } from '../stats/counting.ts'
-import type { StoredRecord } from '../verify/queries.ts'
+import { type SubjectSecret, standInOf } from '../subjects/hmac.ts'
 import { inspectRecords, maxEntriesPerPurge, type Stored } from '../verify/records.ts'
 import { dayMs, Failures } from './failures.ts'
-import type { DueRow, PurgeLink } from './queries.ts'
+import type { DueRow, PurgeLink, SealedRow } from './queries.ts'
 import * as queries from './queries.ts'
 import { countExpired, deleteExpired } from './retention.ts'
 
@@ -42,23 +53,32 @@ interface Batch {
  * Skips records whose history does not verify: a purge would destroy the evidence. Tampering after verification is
  * harmless: the rest is hashed as verified.
  */
-async function purgeBatch(sql: Sql, accountId: string, due: readonly DueRow[], order: Order): Promise<Batch> {
-  const versions = new Map(due.map(({ id, version }) => [id, version]))
+async function purgeBatch(
+  sql: Sql,
+  accountId: string,
+  due: readonly (DueRow | SealedRow)[],
+  order: Order,
+): Promise<Batch> {
+  const byId = new Map(due.map(row => [row.id, row]))
   const records: VerifiedRecord[] = []
   const unverified = new Map<string, DatabaseFinding>()
-  for await (const { verified, findings } of inspectRecords(sql, accountId, { ids: [...versions.keys()] })) {
-    records.push(...verified.flatMap(stored => toPurge(stored, versions.get(stored.id))))
+  const range = { ids: [...byId.keys()], keepsAnswers: true }
+  for await (const { verified, findings } of inspectRecords(sql, accountId, range)) {
+    records.push(...verified.flatMap(stored => toPurge(stored, byId.get(stored.id))))
     for (const finding of findings) if (!unverified.has(finding.consent_id)) unverified.set(finding.consent_id, finding)
   }
   return { purged: await purgeVerified(sql, accountId, records, order), unverified: [...unverified.values()] }
 }
 
 /** Returns none if the record was changed since it was found, other than by the purge's beginning. */
-function toPurge({ record, entries }: Stored, version: number | undefined): VerifiedRecord[] {
-  if (!record || version === undefined) return []
-  const isBegun = entries.at(-1)?.action === 'purged'
-  const isSame = record.version === version || (isBegun && record.version === version + 1)
-  return isSame ? [{ record, entries, isBegun }] : []
+function toPurge({ record, entries, answers }: Stored, row: DueRow | SealedRow | undefined): VerifiedRecord[] {
+  if (!record || !row) return []
+  const last = entries.at(-1)
+  const isPurge = last?.action === 'purged'
+  const isBegun = isPurge && record.purged_at === null
+  const isSame = record.version === row.version || (isBegun && record.version === row.version + 1)
+  const isDone = isPurge && !isBegun && !('until' in row && last.sealed)
+  return isSame && !isDone ? [{ record, entries, answers, isBegun }] : []
 }
 
 async function purgeVerified(
@@ -71,7 +91,8 @@ async function purgeVerified(
   if (fresh.length > 0) {
     if (!(await tryToCount(sql, accountId, fresh, order))) return 0
     const { actor, by } = order
-    const links = fresh.map(record => purgeLink(record, actor))
+    const secret = await findSubjectSecret(sql, fresh)
+    const links = fresh.map(record => purgeLink(record, actor, seal(record, accountId, secret)))
     await queries.purgeRecords(sql, accountId, links, { actor, by, at: new Date() })
   }
   const ids = records.map(({ record }) => record.id)
@@ -109,7 +130,7 @@ async function stripHistories(sql: Sql, accountId: string, ids: readonly string[
 }
 
 /** Returns as many records as one statement can strip, or one with a longer history. */
-function withinReach(due: readonly DueRow[]): DueRow[] {
+function withinReach<Row extends Pick<DueRow, 'version'>>(due: readonly Row[]): Row[] {
   let entries = 0
   return due.filter((row, index) => {
     entries += row.version
@@ -117,23 +138,50 @@ function withinReach(due: readonly DueRow[]): DueRow[] {
   })
 }
 
-interface VerifiedRecord {
-  readonly record: StoredRecord
-  readonly entries: readonly ChainEntry[]
+interface VerifiedRecord extends Pick<Stored, 'entries' | 'answers'> {
+  readonly record: NonNullable<Stored['record']>
   /** Its history is still to be stripped, because a purge was ended. */
   readonly isBegun: boolean
 }
 
+async function findSubjectSecret(sql: Sql, records: readonly VerifiedRecord[]): Promise<SubjectSecret | null> {
+  if (!records.some(({ record }) => record.sealed_proof !== null && record.subject_id !== null)) return null
+  const subjectSecret = await findSecret(sql, 'subject')
+  if (!subjectSecret) throw new Error('a site keeps sealed proofs, but the database lacks the secret "subject"')
+  return { subjectSecret }
+}
+
+/** Null if the site keeps none, the record has no subject, or the period has ended. */
+function seal(
+  { record, entries, answers }: VerifiedRecord,
+  accountId: string,
+  secret: SubjectSecret | null,
+): Sealed | null {
+  const { sealed_proof: setting, subject_id } = record
+  const deletion = findDeletion(entries)
+  if (!secret || !setting || subject_id === null || !deletion) return null
+  const until = endOfConsent(deletion.at, setting.period)
+  if (!until || until.getTime() <= Date.now()) return null
+  return {
+    basis: setting.basis,
+    until: until.toISOString(),
+    subject_hmac: standInOf(secret, { accountId }, subject_id),
+    answers: answers.map(({ version, preferences }) => ({ version, preferences })),
+  }
+}
+
 /** Nothing else proves the remaining data afterwards. */
-function purgeLink({ record, entries }: VerifiedRecord, actor: Actor): PurgeLink {
+function purgeLink({ record, entries }: VerifiedRecord, actor: Actor, sealed: Sealed | null): PurgeLink {
   const { site_id, country, region, notice_entry, origin_system, accepted, policy_version } = record
   const gone = { consent_id: null, subject_id: null, user_agent: null, ip_network: null }
   const salt = newSalt()
   const recordHash = hashRecord({ site_id, country, region, notice_entry, origin_system, ...gone }, salt)
   const state = { accepted, policy_version, preferences: {} }
   const historyHash = hashHistory(entries)
+  const shown = sealed && { sealed: showSealed(sealed, salt, false) }
   return {
-    ...nextLink(record, actor, { action: 'purged', state, recordHash, historyHash }, salt),
+    ...nextLink(record, actor, { action: 'purged', state, recordHash, historyHash, ...shown }, salt),
+    sealed,
     recordHash,
     createdAt: record.created_at,
   }
@@ -148,7 +196,7 @@ const maxFailures = 1000
 
 export interface PurgeOptions extends Pace {
   readonly by?: Administrator
-  /** Latest deletion to purge; null purges nothing. */
+  /** Latest deletion to purge; null purges nothing but sealed proofs that have ended. */
   readonly before: Date | null
   /** Called for each record whose history does not verify. */
   readonly onUnverified: (finding: DatabaseFinding) => Promise<void> | void
@@ -174,9 +222,10 @@ export async function countPurge(sql: Sql, before: Date, signal: AbortSignal): P
   await checkClock(sql)
   const expired = await countExpired(sql, signal)
   const purged = new Map<string, number>(before === endOfTime ? expired : [])
-  for await (const accountId of dueAccounts(sql, before)) {
+  const now = new Date()
+  for await (const accountId of dueAccounts(sql, before, now)) {
     if (signal.aborted) break
-    purged.set(accountId, (purged.get(accountId) ?? 0) + (await queries.countDue(sql, accountId, before)))
+    purged.set(accountId, (purged.get(accountId) ?? 0) + (await queries.countDue(sql, accountId, { before, now })))
   }
   const accounts = [...new Set([...expired.keys(), ...purged.keys()])]
   return accounts.map(account_id => ({
@@ -196,9 +245,10 @@ export async function* purge(sql: Sql, options: PurgeOptions): AsyncGenerator<Ac
   const failures = new Failures()
   const expired = await deleteExpired(sql, options, failures)
   let total = 0
-  for await (const account_id of dueAccounts(sql, before)) {
-    if (signal.aborted || !before) break
-    const purged = await purgeAccount(sql, account_id, before, { ...options, failures })
+  const now = new Date()
+  for await (const account_id of dueAccounts(sql, before, now)) {
+    if (signal.aborted) break
+    const purged = await purgeAccount(sql, account_id, now, { ...options, failures })
     total += purged
     const own = { account_id, expired: expired.get(account_id) ?? 0, purged }
     expired.delete(account_id)
@@ -217,11 +267,10 @@ export async function* purge(sql: Sql, options: PurgeOptions): AsyncGenerator<Ac
   failures.throwIfAny()
 }
 
-async function* dueAccounts(sql: Sql, before: Date | null): AsyncGenerator<string> {
+async function* dueAccounts(sql: Sql, before: Date | null, now: Date): AsyncGenerator<string> {
   let after = noId
-  if (!before) return
   for (;;) {
-    const ids = await queries.findDueAccounts(sql, before, after, accountsPerPage)
+    const ids = await queries.findDueAccounts(sql, { before, now }, after, accountsPerPage)
     yield* ids
     if (ids.length < accountsPerPage) return
     after = ids.at(-1) ?? after
@@ -232,9 +281,10 @@ async function* dueAccounts(sql: Sql, before: Date | null): AsyncGenerator<strin
 async function purgeAccount(
   sql: Sql,
   accountId: string,
-  before: Date,
+  now: Date,
   {
     by = administrator(system),
+    before,
     failures,
     onUnverified,
     onProblem = () => {},
@@ -247,15 +297,15 @@ async function purgeAccount(
     failures.add(`the record ${id} of the account ${accountId}`, error)
     failed += 1
   }
-  try {
-    for (let after: DueRow | null = null; failed < maxFailures && !pace.signal.aborted; ) {
+  const purgePages = async <Row extends DueRow | SealedRow>(find: (after: Row | null) => Promise<Row[]>) => {
+    for (let after: Row | null = null; failed < maxFailures && !pace.signal.aborted; ) {
       const start = performance.now()
-      const due: DueRow[] = withinReach(await queries.findDue(sql, accountId, { before, after }, recordsPerPage))
+      const due: Row[] = withinReach(await find(after))
       after = due.at(-1) ?? null
       if (!after) break
       const order = { ...pace, actor: system, by, onProblem }
       const findHold = await findHolds(sql, accountId)
-      const free = due.filter(row => !findHold(row.subject_id))
+      const free = due.filter(row => !findHold(row))
       const batches = await bisect(free, rows => purgeBatch(sql, accountId, rows, order), onFailure)
       for (const batch of batches) {
         purged += batch.purged
@@ -263,6 +313,10 @@ async function purgeAccount(
       }
       await pauseAfter(start, pace)
     }
+  }
+  try {
+    if (before) await purgePages<DueRow>(after => queries.findDue(sql, accountId, { before, after }, recordsPerPage))
+    await purgePages<SealedRow>(after => queries.findSealed(sql, accountId, { now, after }, recordsPerPage))
   } catch (error) {
     failures.add(`the account ${accountId}`, error)
   }
@@ -278,7 +332,7 @@ export async function purgeNamed(
 ): Promise<void> {
   const order = { ...given, by: administrator(given.actor) }
   const findHold = await findHolds(sql, accountId)
-  let left = (await queries.findNamed(sql, accountId, ids)).filter(row => !findHold(row.subject_id))
+  let left = (await queries.findNamed(sql, accountId, ids)).filter(row => !findHold(row))
   while (left.length > 0 && !order.signal.aborted) {
     const due = withinReach(left).slice(0, recordsPerPage)
     const onFailure = (id: string, error: unknown) => void order.onProblem(toProblem(`the record ${id} is left`, error))

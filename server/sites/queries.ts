@@ -45,16 +45,23 @@ export function listValidities(
 export async function insertSite(
   sql: Sql,
   { accountId, id }: SiteKey,
-  { name, policy_version = 1, allowed_origins = [], retention = null, strict_notices = false }: SiteDraft,
+  {
+    name,
+    policy_version = 1,
+    allowed_origins = [],
+    retention = null,
+    sealed_proof = null,
+    strict_notices = false,
+  }: SiteDraft,
   { tokenHash, at }: { readonly tokenHash: Buffer; readonly at: Date },
   actor: Administrator,
 ): Promise<SiteRow | undefined> {
   const [row] = await sql<SiteRow[]>`
     with ${lockedAccount(sql, accountId)}, inserted as (
       insert into sites (account_id, id, name, policy_version, allowed_origins, retention,
-        strict_notices, created_at, updated_at)
+        sealed_proof, strict_notices, created_at, updated_at)
       select account_id, ${id}::uuid, ${name}, ${policy_version}::integer, ${sql.json(allowed_origins)}::jsonb,
-        ${retention && sql.json(retention)}::jsonb, ${strict_notices}::boolean,
+        ${retention && sql.json(retention)}::jsonb, ${sealed_proof && sql.json(sealed_proof)}::jsonb, ${strict_notices}::boolean,
         ${at}::timestamptz, ${at}::timestamptz
       from account where account_id = ${accountId}
       returning *
@@ -71,7 +78,7 @@ export async function insertSite(
   return row
 }
 
-/** Sets `updated_at` only if something changes. A null retention removes the limit. */
+/** Sets `updated_at` only if something changes. Null removes a retention or sealed proof. */
 export async function updateSite(
   sql: Sql,
   { accountId, id }: SiteKey,
@@ -79,7 +86,7 @@ export async function updateSite(
   { actor, at }: { readonly actor: Administrator; readonly at: Date },
   condition = empty(sql),
 ): Promise<SiteRow | undefined> {
-  const { name = null, policy_version = null, retention, strict_notices = null, archived = null } = change
+  const { name = null, policy_version = null, retention, sealed_proof, strict_notices = null, archived = null } = change
   const origins = change.allowed_origins ? sql.json(change.allowed_origins) : null
   const [row] = await sql<SiteRow[]>`
     with ${lockedAccount(sql, accountId)}, present as materialized (
@@ -90,6 +97,7 @@ export async function updateSite(
         coalesce(${policy_version}::integer, policy_version) as policy_version,
         coalesce(${origins}::jsonb, allowed_origins) as allowed_origins,
         ${retention === undefined ? sql`retention` : sql`${retention && sql.json(retention)}::jsonb`} as retention,
+        ${sealed_proof === undefined ? sql`sealed_proof` : sql`${sealed_proof && sql.json(sealed_proof)}::jsonb`} as sealed_proof,
         coalesce(${strict_notices}::boolean, strict_notices) as strict_notices,
         case coalesce(${archived}::boolean, archived_at is not null)
           when true then coalesce(archived_at, ${at}::timestamptz) end as archived_at
@@ -97,11 +105,11 @@ export async function updateSite(
     ), changed as (
       update sites s set
         name = w.name, policy_version = w.policy_version, allowed_origins = w.allowed_origins,
-        retention = w.retention, strict_notices = w.strict_notices, archived_at = w.archived_at,
+        retention = w.retention, sealed_proof = w.sealed_proof, strict_notices = w.strict_notices, archived_at = w.archived_at,
         updated_at = case
-          when (w.name, w.policy_version, w.allowed_origins, w.retention, w.strict_notices, w.archived_at)
+          when (w.name, w.policy_version, w.allowed_origins, w.retention, w.sealed_proof, w.strict_notices, w.archived_at)
             is not distinct from
-              (s.name, s.policy_version, s.allowed_origins, s.retention, s.strict_notices, s.archived_at)
+              (s.name, s.policy_version, s.allowed_origins, s.retention, s.sealed_proof, s.strict_notices, s.archived_at)
           then s.updated_at else ${at}::timestamptz end
       from wanted w where s.account_id = ${accountId} and s.id = ${id} and w.id = s.id
       returning s.*
@@ -151,6 +159,6 @@ export async function replaceToken(
 }
 
 function columns(sql: Sql) {
-  return sql`id, name, policy_version, allowed_origins, retention, created_at, updated_at,
+  return sql`id, name, policy_version, allowed_origins, retention, sealed_proof, created_at, updated_at,
     strict_notices, archived_at`
 }

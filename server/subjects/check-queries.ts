@@ -1,6 +1,6 @@
 import type { Fragment, Sql } from 'postgres'
 import { newestAnswer } from '../consents/newest-answer.ts'
-import { empty } from '../db/fragments.ts'
+import { empty, staticFragment } from '../db/fragments.ts'
 import { andReached, type Reach } from '../db/reach.ts'
 
 export interface Question {
@@ -28,6 +28,9 @@ export interface DecidingRow {
   origin_system: string | null
   origin_id: string | null
   origin_evidence: string | null
+  /** When the answer for the purpose was given. */
+  answered_at: Date
+  is_sealed?: true
   was_given: boolean
   was_answered: boolean
   expires_at: Date | null
@@ -55,16 +58,43 @@ function deciding(sql: Sql, reach: Reach, { subjectId, purpose, siteId, onlyWitn
     order by a.preferences ? ${purpose}::text desc, a.answered_at desc, a.id desc limit 1`
 }
 
+const noticeColumns = staticFragment(
+  sql => sql`n.purposes, n.controller, n.valid_for, n.effective_from, e.created_at as published_at,
+      r.policy_version as renewal_version, r.published_at as renewal_published_at,
+      r.effective_from as renewal_effective_from`,
+)
+
+/** The notice `n` of the record `d`, its publication `e`, its languages `t`, and the notice `r` that requires a renewal. */
+function joinNotices(sql: Sql, accountId: string, { at, now }: Pick<Question, 'at' | 'now'>): Fragment {
+  return sql`
+    left join notices n on n.account_id = ${accountId} and n.site_id = d.site_id
+      and n.policy_version = d.policy_version and n.published_entry = d.notice_entry
+    left join account_entries e on e.account_id = ${accountId} and e.version = n.published_entry
+    left join lateral (
+      select jsonb_agg(t.language order by t.language collate "C") as languages from notice_texts t
+      where t.account_id = ${accountId} and t.site_id = n.site_id and t.policy_version = n.policy_version
+    ) t on true
+    left join lateral (
+      select n.policy_version, n.effective_from, e.created_at as published_at
+      from notices n
+      join account_entries e on e.account_id = ${accountId} and e.version = n.published_entry
+      join log_entries l on l.account_id = ${accountId} and l.consent_id = ${accountId} and l.version = n.published_entry
+      where n.account_id = ${accountId} and n.site_id = d.site_id and n.policy_version > d.policy_version
+        and n.requires_renewal and l.leaf_index is not null ${at ? sql`and e.created_at <= ${at.instant}` : empty(sql)}
+        and (n.effective_from is null or n.effective_from <= ${now})
+      order by n.policy_version desc limit 1
+    ) r on true`
+}
+
 /** Returns undefined if the subject had no live record. One statement, so that no change comes in between. */
 export async function findDeciding(sql: Sql, reach: Reach, question: Question): Promise<DecidingRow | undefined> {
   const { accountId } = reach
-  const { purpose, at, now } = question
-  const untilThen = (instant: Fragment) => (at ? sql`and ${instant} <= ${at.instant}` : empty(sql))
+  const { purpose } = question
   const [row] = await sql<DecidingRow[]>`
     with d as (${deciding(sql, reach, question)})
     select d.id, d.site_id, d.accepted, d.preferences -> ${purpose}::text as answer, d.policy_version, d.version,
       d.created_at, d.expires_at, d.notice_locale, d.notice_entry, d.origin_system, d.origin_id, d.origin_evidence,
-      d.witnessed, case when d.witnessed then said.stated_at else said.given_at end as stated_at, said.given_at,
+      d.answered_at, d.witnessed, case when d.witnessed then said.stated_at else said.given_at end as stated_at, said.given_at,
       exists (
         select 1 from consent_history h
         where h.account_id = ${accountId} and h.consent_id = d.id and h.version < d.version and h.accepted
@@ -75,31 +105,71 @@ export async function findDeciding(sql: Sql, reach: Reach, question: Question): 
         where h.account_id = ${accountId} and h.consent_id = d.id and h.version < d.version
           and jsonb_typeof(h.preferences -> ${purpose}::text) = 'boolean'
       ) as was_answered,
-      (
-        select jsonb_agg(t.language order by t.language collate "C") from notice_texts t
-        where t.account_id = ${accountId} and t.site_id = n.site_id and t.policy_version = n.policy_version
-      ) as languages,
-      n.purposes, n.controller, n.valid_for, n.effective_from, e.created_at as published_at,
-      r.policy_version as renewal_version, r.published_at as renewal_published_at,
-      r.effective_from as renewal_effective_from
+      t.languages, ${noticeColumns(sql)}
     from d
     cross join lateral (
       select max(coalesce(h.given_at, h.created_at)) as stated_at, max(h.given_at) as given_at from consent_history h
       where h.account_id = ${accountId} and h.consent_id = d.id and h.version <= d.version
         and h.action in ('created', 'imported', 'updated')
     ) said
-    left join notices n on n.account_id = ${accountId} and n.site_id = d.site_id
-      and n.policy_version = d.policy_version and n.published_entry = d.notice_entry
-    left join account_entries e on e.account_id = ${accountId} and e.version = n.published_entry
-    left join lateral (
-      select n.policy_version, n.effective_from, e.created_at as published_at
-      from notices n
-      join account_entries e on e.account_id = ${accountId} and e.version = n.published_entry
-      join log_entries l on l.account_id = ${accountId} and l.consent_id = ${accountId} and l.version = n.published_entry
-      where n.account_id = ${accountId} and n.site_id = d.site_id and n.policy_version > d.policy_version
-        and n.requires_renewal and l.leaf_index is not null ${untilThen(sql`e.created_at`)}
-        and (n.effective_from is null or n.effective_from <= ${now})
-      order by n.policy_version desc limit 1
-    ) r on true`
+    ${joinNotices(sql, accountId, question)}`
   return row
+}
+
+/** A purged record of the subject as it was at the instant, with what its purge sealed. */
+export interface SealedState
+  extends Omit<DecidingRow, 'answer' | 'was_given' | 'was_answered' | 'witnessed' | 'answered_at'> {
+  answers: { version: number; preferences: Record<string, boolean> }[]
+  /** Of the entries in `answers`: version, acceptance, the time in milliseconds, true if imported. */
+  entries: [version: number, accepted: boolean, at: number, isImported: boolean][]
+}
+
+/** Newest record first. */
+export function findSealedStates(
+  sql: Sql,
+  reach: Reach,
+  subjectHmac: string,
+  question: Question & { readonly at: NonNullable<Question['at']> },
+): Promise<SealedState[]> {
+  const { accountId } = reach
+  const { siteId, at } = question
+  const time = sql`coalesce(h.given_at, h.created_at)`
+  return sql<SealedState[]>`
+    with d as (
+      select p.consent_id as id, c.site_id, c.created_at, c.notice_entry, c.origin_system, p.sealed->'answers' as answers,
+        h.version, h.accepted, h.policy_version
+      from (
+        select consent_id, sealed from consent_history
+        where account_id = ${accountId} and sealed is not null and sealed->>'subject_hmac' = ${subjectHmac}
+        order by consent_id desc limit 1000
+      ) p
+      cross join lateral (
+        select site_id, created_at, notice_entry, origin_system from consents
+        where account_id = ${accountId} and id = p.consent_id offset 0
+      ) c
+      join lateral (
+        select h.version, h.action, h.accepted, h.policy_version from consent_history h
+        where h.account_id = ${accountId} and h.consent_id = p.consent_id and ${time} <= ${at.instant}
+        order by h.version desc limit 1
+      ) h on h.action not in ('deleted', 'purged')
+      where true ${andReached(sql, reach, sql`c.site_id`)} ${siteId === undefined ? empty(sql) : sql`and c.site_id = ${siteId}`}
+    )
+    select d.id, d.site_id, d.accepted, d.policy_version, d.version, d.created_at, d.notice_entry, d.origin_system, d.answers,
+      null::timestamptz as expires_at, null as notice_locale, null as origin_id, null as origin_evidence,
+      said.stated_at, said.given_at, given.entries, t.languages, ${noticeColumns(sql)}
+    from d
+    cross join lateral (
+      select max(${time}) as stated_at, max(h.given_at) as given_at from consent_history h
+      where h.account_id = ${accountId} and h.consent_id = d.id and h.version <= d.version
+        and h.action in ('created', 'imported', 'updated')
+    ) said
+    cross join lateral (
+      select coalesce(jsonb_agg(jsonb_build_array(h.version, h.accepted,
+        (extract(epoch from ${time}) * 1000)::bigint, h.action = 'imported') order by h.version), '[]') as entries
+      from consent_history h
+      where h.account_id = ${accountId} and h.consent_id = d.id and h.version <= d.version
+        and h.version in (select (a->>'version')::integer from jsonb_array_elements(d.answers) a)
+    ) given
+    ${joinNotices(sql, accountId, question)}
+    order by d.id desc`
 }

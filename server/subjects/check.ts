@@ -5,11 +5,12 @@ import { purposeState } from '../../src/evidence/state.ts'
 import type { Reach } from '../db/reach.ts'
 import { Failure } from '../failure.ts'
 import { lastIdAt } from '../ids.ts'
-import { type DecidingRow, findDeciding } from './check-queries.ts'
+import { type DecidingRow, findDeciding, findSealedStates, type Question, type SealedState } from './check-queries.ts'
+import { type SubjectSecret, standInOf } from './hmac.ts'
 
 /** @throws Failure `invalid_request` for a time in the future */
 export async function checkSubject(
-  { sql }: { readonly sql: Sql },
+  deps: { readonly sql: Sql } & SubjectSecret,
   reach: Reach,
   { subject_id, purpose, site_id, at, only_witnessed = false }: CheckQuery,
 ): Promise<CheckAnswer> {
@@ -17,14 +18,9 @@ export async function checkSubject(
   const then = at === undefined ? null : Math.floor(parseInstant(at) ?? 0)
   if (then !== null && then > present) throw new Failure('invalid_request', 'at: must not be in the future')
   const now = new Date(then ?? present)
-  const row = await findDeciding(sql, reach, {
-    subjectId: subject_id,
-    purpose,
-    siteId: site_id,
-    onlyWitnessed: only_witnessed,
-    at: then === null ? null : { instant: now, lastId: lastIdAt(then) },
-    now,
-  })
+  const moment = then === null ? null : { instant: now, lastId: lastIdAt(then) }
+  const question = { subjectId: subject_id, purpose, siteId: site_id, onlyWitnessed: only_witnessed, at: moment, now }
+  const row = await findNewest(deps, reach, question)
   const expiresAt = row === undefined ? null : then === null ? row.expires_at : expiryOf(row)
   const reason = row === undefined ? 'no_record' : decide(row, { purpose, now, expiresAt })
   return {
@@ -36,7 +32,64 @@ export async function checkSubject(
     at: now.toISOString(),
     ...(row === undefined ? nothing : describe(row)),
     expires_at: expiresAt?.toISOString() ?? null,
+    ...(row?.is_sealed && { sealed: true }),
   }
+}
+
+/** Runs the same statements whatever they find. */
+async function findNewest(
+  { sql, ...secret }: { readonly sql: Sql } & SubjectSecret,
+  reach: Reach,
+  question: Question,
+): Promise<DecidingRow | undefined> {
+  const { at, subjectId } = question
+  const stored = await findDeciding(sql, reach, question)
+  if (!at) return stored
+  const sealed = await findSealedAnswer(sql, reach, standInOf(secret, reach, subjectId), { ...question, at })
+  return sealed && isNewer(sealed, stored) ? sealed : stored
+}
+
+/** The newest sealed answer for the purpose; without one, the newest sealed answer. */
+async function findSealedAnswer(
+  sql: Sql,
+  reach: Reach,
+  subjectHmac: string,
+  question: Question & { readonly at: NonNullable<Question['at']> },
+): Promise<DecidingRow | undefined> {
+  const rows = (await findSealedStates(sql, reach, subjectHmac, question)).flatMap(state => {
+    const row = answerOf(state, question.purpose)
+    return row && (row.witnessed || !question.onlyWitnessed) ? [row] : []
+  })
+  return rows.reduce<DecidingRow | undefined>((newest, row) => (isNewer(row, newest) ? row : newest), undefined)
+}
+
+/** Undefined if no answer until then is sealed. */
+function answerOf({ answers, entries, ...state }: SealedState, purpose: string): DecidingRow | undefined {
+  const byVersion = new Map(answers.map(({ version, preferences }) => [version, preferences]))
+  const given = entries.map(([version, accepted, at, isImported]) => {
+    const preferences = byVersion.get(version) ?? {}
+    const answer = Object.hasOwn(preferences, purpose) ? preferences[purpose] : undefined
+    return { accepted, answer, at, isImported }
+  })
+  const last = given.at(-1)
+  if (!last) return undefined
+  const before = given.findLastIndex(({ accepted, answer }) => accepted !== last.accepted || answer !== last.answer)
+  const newest = given[before + 1] ?? last
+  return {
+    ...state,
+    answer: last.answer,
+    is_sealed: true,
+    answered_at: new Date(newest.at),
+    witnessed: !newest.isImported,
+    was_given: given.slice(0, -1).some(({ accepted, answer }) => accepted && answer === true),
+    was_answered: given.slice(0, -1).some(({ answer }) => answer !== undefined),
+  }
+}
+
+function isNewer(one: DecidingRow, other: DecidingRow | undefined): boolean {
+  if (other === undefined) return true
+  const [isNamed, isOtherNamed] = [one, other].map(({ answer }) => (answer ?? null) !== null)
+  return isNamed === isOtherNamed ? one.answered_at > other.answered_at : isNamed === true
 }
 
 const nothing = { record: null, notice: null, renewal: null, origin: null, given_at: null, witnessed: null }

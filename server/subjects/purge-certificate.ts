@@ -1,4 +1,8 @@
-import { type PurgeCertificate, purgeStatement } from '../../src/contract/documents/purge-certificate.ts'
+import {
+  type PurgeCertificate,
+  purgeStatement,
+  sealedPurgeStatement,
+} from '../../src/contract/documents/purge-certificate.ts'
 import type { PurgeAnswer, PurgeQuestion, SubjectPurge, SubjectPurged } from '../../src/contract/index.ts'
 import type { Caller } from '../auth/caller.ts'
 import { unavailable } from '../failure.ts'
@@ -6,7 +10,7 @@ import { requireRecordsNotHeld } from '../holds/held.ts'
 import { newId, readInstant } from '../ids.ts'
 import { purgeNamed } from '../purge/service.ts'
 import type { StoredRecord } from '../verify/queries.ts'
-import { inspectRecords } from '../verify/records.ts'
+import { inspectRecords, type Stored } from '../verify/records.ts'
 import { type Deps, signingTime } from './service.ts'
 
 /**
@@ -25,10 +29,10 @@ export async function certifyPurge(
     if (performance.now() > until)
       throw unavailable('The histories are too long to be verified in time: send fewer ids.')
     const isVerified = new Set(verified.map(({ record }) => record))
-    for (const record of records.flatMap(stored => stored.record ?? [])) {
+    for (const { record, entries } of records.filter(hasRecord)) {
       const state = isVerified.has(record) ? findState(record) : 'unverified'
-      found.push({ id: record.id, site_id: record.site_id, state, ...instantsOf(record) })
-      if (state === 'purged') purged.push(toCertified(record))
+      found.push({ id: record.id, site_id: record.site_id, state, ...instantsOf(record), ...sealedIn(entries) })
+      if (state === 'purged') purged.push({ ...toCertified(record), ...sealedIn(entries) })
     }
   }
   const id = newId()
@@ -37,7 +41,7 @@ export async function certifyPurge(
     version: 1,
     certificate_id: id,
     issued_at: readInstant(id).toISOString(),
-    statement: purgeStatement,
+    statement: purged.some(({ sealed }) => sealed) ? sealedPurgeStatement : purgeStatement,
     account_id: caller.accountId,
     requested_by: { kind: caller.kind === 'user' ? 'user' : 'api_key', id: caller.id },
     request_id: requestId,
@@ -82,6 +86,15 @@ function findState({ deleted_at, purged_at, ...record }: StoredRecord): 'live' |
   const isLeft = [subject_id, consent_id, user_agent, ip_network, notice_locale].some(value => value !== null)
   if (purged_at !== null && !isLeft) return 'purged'
   return deleted_at === null ? 'live' : 'deleted'
+}
+
+function hasRecord(stored: Stored): stored is Stored & { record: StoredRecord } {
+  return stored.record !== null
+}
+
+function sealedIn(entries: Stored['entries']): { sealed?: { basis: string; until: string } } {
+  const sealed = entries.at(-1)?.sealed
+  return sealed ? { sealed: { basis: sealed.basis, until: sealed.until } } : {}
 }
 
 function instantsOf({ deleted_at, purged_at }: StoredRecord) {

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { check, purgedPerUnit, subjects } from '../../src/contract/index.ts'
+import { check, purgedPerUnit, sealedLimit, subjects } from '../../src/contract/index.ts'
 import type { AccessLog } from '../audit/access-log.ts'
 import type { ConsentDeps } from '../consents/deps.ts'
 import { dbErrorCode } from '../db/errors.ts'
@@ -8,7 +8,9 @@ import { getDiagnostics } from '../http/logging.ts'
 import { route } from '../http/route.ts'
 import type { Quota } from '../quota/quota.ts'
 import { checkSubject } from './check.ts'
+import { standInOf } from './hmac.ts'
 import { certifyPurge, purgeSubject } from './purge-certificate.ts'
+import { listSealed } from './sealed-queries.ts'
 import { type Deps, eraseSubject, getNearMatches, newProgress } from './service.ts'
 import { newWithdrawal, withdrawPurposes } from './withdraw.ts'
 
@@ -97,6 +99,16 @@ export function subjectRoutes(app: FastifyInstance, deps: RouteDeps): void {
       const near = await getNearMatches(deps, caller, body)
       accessLog.record(caller, 'near_matches', body.subject_id)
       return near
+    },
+    { isIdempotent: () => true, isRead: () => true },
+  )
+  route(
+    app,
+    subjects.sealed,
+    async ({ body: { subject_id } }, { caller }) => {
+      const rows = await listSealed(deps.sql, caller, standInOf(deps, caller, subject_id), sealedLimit)
+      accessLog.record(caller, 'sealed', subject_id)
+      return { data: rows.map(row => ({ ...row, purged_at: row.purged_at.toISOString() })) }
     },
     { isIdempotent: () => true, isRead: () => true },
   )

@@ -35,6 +35,7 @@ import {
   type Selection,
   type SiteCount,
 } from './queries.ts'
+import { findSealedSites } from './sealed-queries.ts'
 
 export interface Deps extends SubjectSecret {
   readonly sql: Sql
@@ -244,12 +245,18 @@ async function certify(deps: Deps, done: Done): Promise<string> {
     sites.set(site_id, { site_id, erased: sites.get(site_id)?.erased ?? 0, deleted, remaining: live })
   const all = [...sites.values()]
   const id = newId()
+  const sealed_proofs = await findSealedSites(
+    deps.sql,
+    caller.accountId,
+    erasedBySite.map(({ site_id }) => site_id),
+  )
+  const isSealed = sealed_proofs.length > 0
   const certificate: Omit<ErasureCertificate, 'key_id'> = {
     type: 'erasure_certificate',
     version: 1,
     certificate_id: id,
     issued_at: readInstant(id).toISOString(),
-    statement: erased.every(({ id }) => unverified.has(id)) ? null : describeDeletion(config.purgeAfterDays),
+    statement: erased.every(({ id }) => unverified.has(id)) ? null : describeDeletion(config.purgeAfterDays, isSealed),
     account_id: caller.accountId,
     subject_hmac: standInOf(deps, caller, erasure.subject_id),
     erased_by: { kind: caller.kind === 'user' ? 'user' : 'api_key', id: caller.id },
@@ -264,6 +271,7 @@ async function certify(deps: Deps, done: Done): Promise<string> {
     records: erased.map(({ id, deleted_at }) => ({ id, deleted_at: deleted_at?.toISOString() ?? '' })),
     ...(held && { held }),
     unverified: erased.map(({ id }) => id).filter(id => unverified.has(id)),
+    ...(isSealed && { sealed_proofs }),
   }
   return await signer.sign(certificate, signingTime(progress.until))
 }

@@ -1,5 +1,6 @@
 import type { Sql } from 'postgres'
-import type { FactColumns, Identity, State } from '../../src/evidence/chain.ts'
+import type { SealedSetting } from '../../src/contract/index.ts'
+import type { FactColumns, Identity, Sealed, State } from '../../src/evidence/chain.ts'
 import { toArrayLiteral } from '../db/fragments.ts'
 import { type CheckpointRow, checkpointColumns, withTime } from '../evidence/queries.ts'
 
@@ -12,6 +13,8 @@ export interface StoredRecord extends Identity, State {
   readonly id: string
   /** Null if the account does not have the site. */
   readonly site: string | null
+  /** Of the site. */
+  readonly sealed_proof: SealedSetting | null
   readonly version: number
   readonly record_hash: Buffer
   readonly chain_head: Buffer
@@ -42,6 +45,7 @@ export interface VersionRow extends State, FactColumns, RecordColumns {
   readonly created_at: Date | null
   readonly salt: Buffer | null
   readonly payload_hash: Buffer | null
+  readonly sealed: Sealed | null
   /** As text, if it may contain a number with more digits than a double. */
   readonly digits: string | null
   readonly hash: Buffer | null
@@ -90,6 +94,7 @@ export interface Range {
   /** Id of the last record; null for all. */
   readonly upTo?: string | null
   readonly ids?: readonly string[]
+  readonly keepsAnswers?: boolean
 }
 
 /** Returns the position at which one of the three tables has `size` rows after `after`, or null. */
@@ -137,10 +142,10 @@ export function listVersions(sql: Sql, accountId: string, range: Range, end: Pos
       versions as (
         select coalesce(h.consent_id, l.consent_id) as consent_id, coalesce(h.version, l.version) as version,
           h.action, h.accepted, h.preferences, h.policy_version, h.changed_by, h.actor_id, h.created_at, h.salt,
-          h.payload_hash, h.hash, h.digits, h.given_at, h.file_sha256, h.gpc, h.circumstances, h.erased, l.hash as logged,
+          h.payload_hash, h.hash, h.digits, h.given_at, h.file_sha256, h.gpc, h.circumstances, h.erased, h.sealed, l.hash as logged,
           l.leaf_index::float8 as leaf_index
         from history h full join log l on l.consent_id = h.consent_id and l.version = h.version)
-    select coalesce(r.id, v.consent_id) as record_id, v.*, r.id as r_id, s.id as r_site, r.site_id as r_site_id, r.consent_id as r_consent_id, r.subject_id as r_subject_id,
+    select coalesce(r.id, v.consent_id) as record_id, v.*, r.id as r_id, s.id as r_site, s.sealed_proof as r_sealed_proof, r.site_id as r_site_id, r.consent_id as r_consent_id, r.subject_id as r_subject_id,
       r.country as r_country, r.region as r_region, r.user_agent as r_user_agent, r.ip_network as r_ip_network,
       r.accepted as r_accepted, r.preferences as r_preferences, r.policy_version as r_policy_version,
       r.version as r_version, r.record_hash as r_record_hash, r.chain_head as r_chain_head,

@@ -3,7 +3,7 @@ import { parseExactJson } from '../../src/contract/exact-json.ts'
 import type { DatabaseFinding } from '../../src/contract/index.ts'
 import { endOfConsent } from '../../src/contract/validity.ts'
 import { sameJson } from '../../src/evidence/canonical.ts'
-import { type ChainEntry, dropVerified, findDeletion, readFacts } from '../../src/evidence/chain.ts'
+import { type ChainEntry, dropVerified, findDeletion, readFacts, showSealed } from '../../src/evidence/chain.ts'
 import { type Finding, verifyHistory } from '../../src/evidence/history.ts'
 import { originSecretName } from '../consents/origin.ts'
 import { findSecret } from '../db/secrets.ts'
@@ -33,18 +33,50 @@ export interface Stored {
   /** Oldest first. Verified entries lose their preferences, because a history may exceed the memory. */
   readonly entries: ChainEntry[]
   readonly log: Map<number, Buffer>
+  /** The newest, as a purge may seal them; kept only on request. */
+  readonly answers: Answer[]
   /** Leaf of the first entry; null until a checkpoint covers it. */
   firstLeaf: number | null
   /** Versions with a number that JavaScript cannot represent; null stands for the record. */
   readonly inexact: (number | null)[]
 }
 
-function newStored(row: VersionRow, id: string): Stored {
-  const inexact = isExact(row.r_digits) ? [] : [null]
-  return { id, record: null, isPurged: row.r_purged_at !== null, entries: [], log: new Map(), firstLeaf: null, inexact }
+interface Answer {
+  readonly version: number
+  readonly accepted: boolean
+  readonly preferences: Record<string, boolean>
 }
 
-function add(stored: Stored, row: VersionRow): void {
+/** As many as a pack has entries. */
+const maxAnswers = 500
+
+/** Keeps the entry if its acceptance or its choices differ from those of the entry before. */
+function addAnswer(answers: Answer[], { version, accepted, preferences }: ChainEntry): void {
+  const choices = Object.entries(preferences).filter(
+    (choice): choice is [string, boolean] => typeof choice[1] === 'boolean',
+  )
+  const answer = { version, accepted, preferences: Object.fromEntries(choices) }
+  const last = answers.at(-1)
+  if (last?.accepted === accepted && sameJson(last.preferences, answer.preferences)) return
+  answers.push(answer)
+  if (answers.length > maxAnswers) answers.shift()
+}
+
+function newStored(row: VersionRow, id: string): Stored {
+  const inexact = isExact(row.r_digits) ? [] : [null]
+  return {
+    id,
+    record: null,
+    isPurged: row.r_purged_at !== null,
+    entries: [],
+    log: new Map(),
+    answers: [],
+    firstLeaf: null,
+    inexact,
+  }
+}
+
+function add(stored: Stored, row: VersionRow, keepsAnswers: boolean): void {
   if (row.r_id !== null) stored.record = toRecord(row)
   if (row.version === null) return
   if (!isExact(row.digits)) stored.inexact.push(row.version)
@@ -54,7 +86,9 @@ function add(stored: Stored, row: VersionRow): void {
   const { entries } = stored
   const previous = entries.at(-1)
   if (previous && entries.length > 1) entries[entries.length - 1] = dropVerified(previous)
-  entries.push(toEntry(row, row.version, row.hash))
+  const entry = toEntry(row, row.version, row.hash)
+  if (keepsAnswers) addAnswer(stored.answers, entry)
+  entries.push(entry)
 }
 
 /** PostgreSQL keeps more digits than JavaScript reads. */
@@ -64,7 +98,7 @@ function isExact(json: string | null): boolean {
 
 /** Missing columns become empty values, which match no hash. */
 function toEntry(row: VersionRow, version: number, hash: Buffer): ChainEntry {
-  const { accepted, preferences, policy_version, salt } = row
+  const { accepted, preferences, policy_version, salt, sealed } = row
   return {
     version,
     action: row.action ?? '',
@@ -77,6 +111,7 @@ function toEntry(row: VersionRow, version: number, hash: Buffer): ChainEntry {
     payloadHash: row.payload_hash ?? Buffer.alloc(0),
     hash,
     facts: readFacts(row),
+    ...(sealed && { sealed: salt ? showSealed(sealed, salt, true) : { ...sealed, proof_hash: '' } }),
   }
 }
 
@@ -281,7 +316,7 @@ async function* readRecords(sql: Sql, accountId: string, range: Range): AsyncGen
     page.catch(() => {})
     for (const row of rows) {
       if (row.record_id === null) continue // taken from a record, which is reported
-      add(lastOf(records, row, row.record_id), row)
+      add(lastOf(records, row, row.record_id), row, range.keepsAnswers === true)
     }
     const incomplete = end ? records.splice(-1) : []
     if (records.length > 0) yield records

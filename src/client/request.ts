@@ -98,7 +98,8 @@ const idempotentPosts = new Set([
   '/api/v1/sites/:id/notices/:version/publish',
 ])
 
-const nearMatchesPath = '/api/v1/subjects/near-matches'
+/** POSTs that only read, because an identifier belongs in no URL. */
+const reads = new Set(['/api/v1/subjects/near-matches', '/api/v1/subjects/sealed', '/api/v1/consents/:id/evidence'])
 
 /** A sign-in counts as idempotent: it only creates another session. */
 export function callOf(
@@ -108,7 +109,7 @@ export function callOf(
 ): Call {
   const { method, path } = route
   const isDryRun = (body as { dry_run?: unknown } | undefined)?.dry_run === true
-  const isRead = method === 'GET' || path === nearMatchesPath || isDryRun
+  const isRead = method === 'GET' || reads.has(path) || isDryRun
   return {
     method,
     path,

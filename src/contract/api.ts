@@ -12,7 +12,7 @@ import { log } from './log.ts'
 import { noticeSubjects } from './notice-subjects.ts'
 import { notices } from './notices.ts'
 import { reads } from './reads.ts'
-import { evidence, receipt } from './receipt.ts'
+import { evidence, receipt, sealedEvidence } from './receipt.ts'
 import { requests } from './requests.ts'
 import { restore } from './restore.ts'
 import { session } from './session.ts'
@@ -24,7 +24,7 @@ import { subjects } from './subjects.ts'
 import { usage } from './usage.ts'
 
 export const api = {
-  consents: { ...consents, receipt, evidence, createBatch, restore },
+  consents: { ...consents, receipt, evidence, sealedEvidence, createBatch, restore },
   banner,
   session,
   keys,

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { RecordOrigin } from './consents.ts'
 import { accountRead, type EndpointDocs, endpoint } from './endpoint.ts'
 import { readers } from './roles.ts'
-import { Count, Id, Instant, optional, QueryBoolean, Timestamp, text, Uuid } from './values.ts'
+import { Count, Id, Instant, onRequest, optional, QueryBoolean, Timestamp, text, Uuid } from './values.ts'
 
 export const checkReasons = [
   'consented',
@@ -112,6 +112,9 @@ export const CheckAnswer = z.object({
     .describe(
       'False if the deciding answer is only reported by the importer: the record was imported, and until then no update here changed its acceptance or its answer for the purpose from what was imported last. Null without a record.',
     ),
+  sealed: onRequest(z.boolean()).describe(
+    'True if the deciding answer is of a purged record, which left a sealed proof of it; else it is left out.',
+  ),
 })
 export type CheckAnswer = z.output<typeof CheckAnswer>
 
@@ -129,6 +132,6 @@ export const check = endpoint({
 
 export const checkDocs: EndpointDocs = {
   description:
-    'On each site the live record that the subject answered last counts (of more than 1,000 records, the newest 1,000 are compared): an imported one only if its `given_at` is later than the time when the others were last created or updated, and not with `only_witnessed`. One whose acceptance or whose answer for the purpose was changed here since its import counts like the others, from its last update. Without `site_id` the newest of these whose preferences name the purpose decides. The answer is yes if that record is accepted, its preferences have `true` for the purpose, it has not expired, its notice names the purpose (if one is held, and it names any), and no newer notice of the site that is in effect requires a renewal. Everything else is no, or null if nothing is known.\n\nOf several reasons the first of these counts: `withdrawn` (an earlier state of the record consented), `refused`, `purpose_not_answered` (it is accepted, and no state of it until then has `true` or `false` for the purpose), `purpose_not_in_notice`, `expired`, `renewal_required`.\n\nWith `at` the answer is that of then, from the histories: the records that were live, as they were, and the notices that were published and in effect. Records that were purged since are not found, because nothing tells whose they were. Imported answers count from their own `given_at`: a state before the `created_at` of the record is as reported by the importer, and `witnessed` is false. A time in the future is rejected. It takes a unit of the quota if one is left, and is never rejected for quota: a refusal must be found also when the month is used up.',
+    'On each site the live record that the subject answered last counts (of more than 1,000 records, the newest 1,000 are compared): an imported one only if its `given_at` is later than the time when the others were last created or updated, and not with `only_witnessed`. One whose acceptance or whose answer for the purpose was changed here since its import counts like the others, from its last update. Without `site_id` the newest of these whose preferences name the purpose decides. The answer is yes if that record is accepted, its preferences have `true` for the purpose, it has not expired, its notice names the purpose (if one is held, and it names any), and no newer notice of the site that is in effect requires a renewal. Everything else is no, or null if nothing is known.\n\nOf several reasons the first of these counts: `withdrawn` (an earlier state of the record consented), `refused`, `purpose_not_answered` (it is accepted, and no state of it until then has `true` or `false` for the purpose), `purpose_not_in_notice`, `expired`, `renewal_required`.\n\nWith `at` the answer is that of then, from the histories: the records that were live, as they were, and the notices that were published and in effect. Of records that were purged since, only sealed proofs are found (a choice of the site): if the answer for the purpose in one of these is newer than that of the record that decides otherwise, it decides, and `sealed` is true. Their notice’s locale and the origin’s id are gone. Imported answers count from their own `given_at`: a state before the `created_at` of the record is as reported by the importer, and `witnessed` is false. A time in the future is rejected. It takes a unit of the quota if one is left, and is never rejected for quota: a refusal must be found also when the month is used up.',
   success: 'The answer, with the record and the notice that decide.',
 }

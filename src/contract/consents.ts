@@ -182,6 +182,17 @@ export const AuditEntry = z.object({
   erased: onRequest(z.boolean()).describe(
     'True of a deletion by an erasure request, which may be that of a record deleted before; else it is left out.',
   ),
+  sealed: onRequest(
+    z.object({
+      basis: z.string().describe('Why it is kept, as the site says.'),
+      until: Timestamp,
+      proof_hash: hex(32).describe('The hash of what only a caller gets who presents the identifier.'),
+      subject_hmac: onRequest(hex(32)),
+      answers: onRequest(
+        z.array(z.object({ version: Count.meta({ minimum: 1 }), preferences: z.record(z.string(), z.boolean()) })),
+      ),
+    }),
+  ).describe('Of a purge that left a sealed proof. Its `subject_hmac` and `answers` are only in an evidence pack.'),
 })
 export type AuditEntry = z.output<typeof AuditEntry>
 

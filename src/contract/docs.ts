@@ -13,7 +13,7 @@ import { logDocs } from './log.ts'
 import { noticeSubjectsDocs } from './notice-subjects.ts'
 import { noticesDocs } from './notices.ts'
 import { readsDocs } from './reads.ts'
-import { evidenceDocs, receiptDocs } from './receipt.ts'
+import { evidenceDocs, receiptDocs, sealedEvidenceDocs } from './receipt.ts'
 import { requestsDocs } from './requests.ts'
 import { restoreDocs } from './restore.ts'
 import { sessionDocs } from './session.ts'
@@ -32,6 +32,7 @@ export const apiDocs: { readonly [Name in keyof typeof api]: ResourceDocs<(typeo
       ...consentsDocs.endpoints,
       receipt: receiptDocs,
       evidence: evidenceDocs,
+      sealedEvidence: sealedEvidenceDocs,
       createBatch: createBatchDocs,
       restore: restoreDocs,
     },

@@ -2,6 +2,7 @@ import * as z from 'zod'
 import { SignedConsentReceipt } from './documents/consent-receipt.ts'
 import { accountRead, ById, type EndpointDocs, endpoint } from './endpoint.ts'
 import { readers } from './roles.ts'
+import { text } from './values.ts'
 
 /** Separate: its schema would add 5 % to the start of every command. */
 export const receipt = endpoint({
@@ -29,6 +30,20 @@ export const evidence = endpoint({
   media: ['application/x-tar'],
   errors: ['conflict'],
 })
+
+/** `evidence` of a purged record, for the holder of its identifier. A POST, because identifiers belong in no URL. */
+export const sealedEvidence = endpoint({
+  ...evidence,
+  method: 'POST',
+  summary: 'Get an archive that proves what the subject of a purged record answered',
+  body: z.strictObject({ subject_id: text(1, 255).describe('Compared with the sealed HMAC.') }),
+})
+
+export const sealedEvidenceDocs: EndpointDocs = {
+  description:
+    'Like `GET`, of a purged record that left a sealed proof: its history has the proof, and the signed list of the files says that this identifier was presented and matched. Any other record, and another identifier, is a 404.',
+  success: 'The archive.',
+}
 
 export const evidenceDocs: EndpointDocs = {
   description:

@@ -4,3 +4,8 @@ import type { Site } from './sites.ts'
 export function describeRetention(retention: Site['retention']): string {
   return retention ? `${retention.period} after ${retention.after.replace('_', ' ')}` : ''
 }
+
+/** `P10Y (GDPR Art. 17(3)(e))`; empty for none. */
+export function describeSealed(setting: Site['sealed_proof']): string {
+  return setting ? `${setting.period} (${setting.basis})` : ''
+}

@@ -22,6 +22,14 @@ export const Retention = z
   .meta({ examples: [{ period: 'P3Y', after: 'withdrawal' }] })
 export type Retention = z.output<typeof Retention>
 
+export const SealedSetting = z
+  .strictObject({
+    basis: text(1, 200).describe('Why the site keeps it, such as its legal basis.'),
+    period: Duration.describe('An ISO 8601 duration after the deletion, in calendar months and days (UTC).'),
+  })
+  .meta({ examples: [{ basis: 'GDPR Art. 17(3)(e)', period: 'P10Y' }] })
+export type SealedSetting = z.output<typeof SealedSetting>
+
 /**
  * True if the retention alone would delete a consent that is still valid by a notice. Months count as 30.4375 days: a
  * day decides nothing, because the service keeps each record until its consent has ended.
@@ -46,6 +54,11 @@ export const Site = z.object({
     .nullable()
     .default(null)
     .describe('When records are deleted; null for never.'),
+  sealed_proof: z
+    .object({ basis: z.string(), period: z.string() })
+    .nullable()
+    .default(null)
+    .describe('Why, and for how long after a deletion, a purge keeps a sealed proof; null for none.'),
   created_at: Timestamp,
   updated_at: Timestamp,
   strict_notices: z
@@ -76,6 +89,11 @@ export const SiteDraft = z.strictObject({
   policy_version: PolicyVersion.optional(),
   allowed_origins: AllowedOrigins.optional(),
   retention: Retention.nullable().optional().describe('When records are deleted. Default: null, for never.'),
+  sealed_proof: SealedSetting.nullable()
+    .optional()
+    .describe(
+      'What a purge keeps of a record with a subject, until the period after the deletion ends: an HMAC of the subject and the answers. Default: null, for nothing.',
+    ),
   strict_notices: z.boolean('must be true or false').optional().describe('Default: false.'),
   allow_duplicate: z
     .boolean('must be true or false')
@@ -183,7 +201,7 @@ export const sitesDocs: ResourceDocs<typeof sites> = {
     },
     update: {
       description:
-        'An archived site is not in the list without `include_archived`. Its records and their histories stay, can be read, changed and deleted, and are deleted by its retention. A retention counted from `last_change` or `creation` that is shorter than a consent is valid by a published notice of the site is rejected (409).',
+        'An archived site is not in the list without `include_archived`. Its records and their histories stay, can be read, changed and deleted, and are deleted by its retention. A retention counted from `last_change` or `creation` that is shorter than a consent is valid by a published notice of the site is rejected (409). A change of `sealed_proof` is for later purges: what earlier ones sealed is kept as they said.',
     },
     rotateToken: {
       description: 'Earlier tokens expire after `overlap_hours`: 24 by default, and at once with 0.',

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
 import { HoldNotice } from './holds.ts'
 import { operators, readers } from './roles.ts'
-import { ExactCount, Id, optional, Timestamp, text, Uuid } from './values.ts'
+import { ExactCount, Id, onRequest, optional, Timestamp, text, Uuid } from './values.ts'
 import { SubjectWithdrawal, SubjectWithdrawn, withdrawnRecordsLimit } from './withdrawals.ts'
 
 /** Maximum number of ids in a request, and of records in a response. */
@@ -95,6 +95,9 @@ export const PurgeAnswer = z.object({
           .describe('unverified: the stored record differs from what was recorded, so nothing is certified.'),
         deleted_at: Timestamp.nullable(),
         purged_at: Timestamp.nullable(),
+        sealed: onRequest(z.object({ basis: z.string(), until: Timestamp })).describe(
+          'The sealed proof that the purge left; else it is left out.',
+        ),
       }),
     )
     .max(erasedRecordsLimit)
@@ -140,6 +143,24 @@ export const SubjectPurged = PurgeAnswer.extend({
   dry_run: z.boolean(),
 })
 export type SubjectPurged = z.output<typeof SubjectPurged>
+
+export const sealedLimit = 1000
+
+export const SealedProofs = z.object({
+  data: z
+    .array(
+      z.object({
+        record_id: Id,
+        site_id: Id,
+        purged_at: Timestamp,
+        basis: z.string().describe('Why it is kept, as the site said at the purge.'),
+        until: Timestamp.describe('When it is removed, unless a legal hold keeps it.'),
+      }),
+    )
+    .max(sealedLimit)
+    .describe('Newest record first.'),
+})
+export type SealedProofs = z.output<typeof SealedProofs>
 
 const post = { method: 'POST', access: 'account', query: NoQuery, status: 200 } as const
 
@@ -201,6 +222,17 @@ export const subjects = {
     body: z.strictObject({ subject_id: text(1, 255) }),
     response: NearMatches,
   }),
+  sealed: endpoint({
+    ...post,
+    siteKeys: 'filtered',
+    roles: readers,
+    summary: 'List the sealed proofs of a subject whose records were purged',
+    path: '/api/v1/subjects/sealed',
+    scope: 'read',
+    unit: 'optional',
+    body: z.strictObject({ subject_id: text(1, 255) }),
+    response: SealedProofs,
+  }),
 }
 
 export const subjectsDocs: ResourceDocs<typeof subjects> = {
@@ -233,6 +265,11 @@ export const subjectsDocs: ResourceDocs<typeof subjects> = {
       description:
         'Compares without case, by the full case mappings of Unicode, without White_Space at the ends, and in the Unicode form NFKC, as each record was compared when it was written. The identifier itself is not a near match. Nothing but this call compares so: lists and erasures are of exactly one identifier. It is a POST because identifiers belong in no URL. It is never rejected for quota.',
       success: 'The near matches that have records, in the order of their code points.',
+    },
+    sealed: {
+      description:
+        'A site may keep a sealed proof of purged records (`sealed_proof`): an HMAC of the identifier and the answers. They are found by exactly the identifier, and by nothing else. It is never rejected for quota.',
+      success: 'The proofs, of at most 1,000 records. None, if the subject has none or is unknown.',
     },
   },
 }

@@ -228,7 +228,10 @@ export function toOutcome(state: ErasureState, verification: ErasureReceipt['ver
   const unverified = deleted.filter(id => state.unverified.has(id))
   return {
     result: erasureResult({ found: state.targets.size, ...verification }),
-    statement: deleted.length === unverified.length ? null : describeDeletion(findPurgeDelay(state.certificates)),
+    statement:
+      deleted.length === unverified.length
+        ? null
+        : describeDeletion(findPurgeDelay(state.certificates), state.certificates.some(isSealed)),
     ...countResults(records),
     records,
     unverified,
@@ -242,6 +245,15 @@ function findPurgeDelay(certificates: readonly string[]): number | null | undefi
     return days === null || (Number.isSafeInteger(days) && (days as number) >= 0) ? (days as number | null) : undefined
   } catch {
     return undefined // the deletion needs its receipt, whatever the certificate
+  }
+}
+
+/** True if the certificate names sites that keep sealed proofs. */
+function isSealed(certificate: string): boolean {
+  try {
+    return Object(JSON.parse(certificate)).sealed_proofs !== undefined
+  } catch {
+    return false
   }
 }
 

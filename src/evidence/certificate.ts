@@ -1,4 +1,5 @@
 import { givers, methods } from '../contract/circumstances.ts'
+import type { EvidencePack } from '../contract/documents/evidence-pack.ts'
 import {
   findLanguage,
   formatDate,
@@ -39,6 +40,7 @@ export interface Certificate {
 interface Sealing {
   readonly createdAt: string
   readonly keyId: string
+  readonly presented?: EvidencePack['presented']
 }
 
 /** A page has room for this much. */
@@ -76,6 +78,10 @@ class Writer {
   readonly #language: Language
   readonly #text: NoticeText | null
   readonly #consent: Consent
+  /** Of the last purge, if it left a sealed proof. */
+  readonly #sealed: Entry['sealed']
+  /** A purge removed the answers, and no sealed proof shows them. */
+  readonly #isUnknown: boolean
   readonly #isPurged: boolean
   readonly #isImported: boolean
   readonly #hasGpc: boolean
@@ -86,11 +92,13 @@ class Writer {
     this.#sealing = sealing
     this.#language = language
     this.#text = text
+    this.#sealed = history.at(-1)?.sealed
     this.#consent = consentOf(
-      history,
+      toldHistory(history, this.#sealed?.answers),
       notice?.manifest.purposes.map(({ key }) => key),
     )
     this.#isPurged = history.some(({ action }) => action === 'purged')
+    this.#isUnknown = this.#isPurged && this.#sealed?.answers === undefined
     this.#isImported = record.origin !== undefined
     this.#hasGpc = history.some(({ gpc }) => gpc)
   }
@@ -140,7 +148,7 @@ class Writer {
     return [
       ...(record.deleted_at ? [this.#say('deleted', { date: this.#date(record.deleted_at) })] : []),
       ...this.#newer(),
-      ...(this.#isPurged ? this.#purgedState() : [...this.#state(), ...this.#unanswered()]),
+      ...(this.#isUnknown ? this.#purgedState() : [...this.#state(), ...this.#unanswered()]),
       this.#say('as_of', { date: this.#date(asOf) }),
     ]
   }
@@ -222,9 +230,24 @@ class Writer {
     const { subject_id } = record
     const person = subject_id !== null && this.#say('person', { subject: subject_id })
     return [
-      person || this.#say(this.#isPurged ? 'purged_person' : 'no_person'),
+      person || this.#presented() || this.#say(this.#isPurged ? 'purged_person' : 'no_person'),
+      ...this.#keptProof(),
       ...(notice ? [this.#controller(notice.manifest.controller)] : []),
     ]
+  }
+
+  #presented(): Words | undefined {
+    const { presented } = this.#sealing
+    const purge = this.#pack.history.at(-1)
+    if (!presented || !purge) return undefined
+    const { subject_id: subject, matched_at } = presented
+    return this.#say('sealed_person', { subject, date: this.#date(matched_at), purged: this.#date(purge.created_at) })
+  }
+
+  #keptProof(): Words[] {
+    if (!this.#sealed) return []
+    const { basis, until } = this.#sealed
+    return [this.#say('sealed_kept', { basis, until: this.#date(until) })]
   }
 
   #controller(controller: string | null): Words {
@@ -249,8 +272,8 @@ class Writer {
     const { history, notice } = this.#pack
     const { named, others } = this.#rankPurposes()
     const purposes = [...named, ...others]
-    if (this.#isPurged || purposes.length === 0)
-      return [{ kind: 'sentences', items: [this.#say(this.#isPurged ? 'purged_purposes' : 'no_purposes')] }]
+    if (this.#isUnknown || purposes.length === 0)
+      return [{ kind: 'sentences', items: [this.#say(this.#isUnknown ? 'purged_purposes' : 'no_purposes')] }]
     const rows = purposes.map(({ purpose: key, title, state, since }): Words[] => {
       const name =
         title === undefined
@@ -384,7 +407,7 @@ class Writer {
 
   #after(entry: Entry, state: ConsentState): Words {
     if (!isAnswer(entry)) return []
-    return this.#say(this.#isPurged ? 'state_unknown' : `state_${state}`)
+    return this.#say(this.#isUnknown ? 'state_unknown' : `state_${state}`)
   }
 
   #proves(): Words[] {
@@ -412,6 +435,7 @@ class Writer {
       this.#say('not_person'),
       ...(notice ? [this.#say('not_read')] : []),
       ...(this.#isImported ? [this.#say('not_import')] : []),
+      ...(this.#sealing.presented ? [this.#say('not_presenter')] : []),
       this.#say('not_later', { date: this.#date(receipt?.issued_at ?? this.#sealing.createdAt) }),
       this.#say('not_keys'),
     ]
@@ -430,6 +454,7 @@ class Writer {
       this.#say('word_log'),
       ...(notice ? [this.#say('word_notice')] : []),
       ...(this.#isPurged ? [this.#say('word_purged')] : []),
+      ...(this.#sealed ? [this.#say('word_sealed')] : []),
       ...(this.#isImported ? [this.#say('word_reported')] : []),
       ...(this.#pack.history.some(isEntered) ? [this.#say('word_entered')] : []),
       ...(this.#hasGpc ? [this.#say('word_gpc')] : []),
@@ -461,6 +486,15 @@ class Writer {
 
 function isOneOf<T extends string>(values: readonly T[], value: string | undefined): value is T {
   return values.some(each => each === value)
+}
+
+/** With the preferences of the sealed answers, if they are shown. */
+function toldHistory(history: Pack['history'], answers: NonNullable<Entry['sealed']>['answers']): readonly Entry[] {
+  if (!answers) return history
+  return history.map(entry => {
+    const answer = answers.findLast(({ version }) => version <= (entry.version ?? 0))
+    return { ...entry, preferences: answer?.preferences ?? {} }
+  })
 }
 
 function isAnswer({ action }: Entry): boolean {

@@ -62,6 +62,27 @@ export function readFacts({ circumstances, file_sha256, given_at, gpc, erased }:
   }
 }
 
+/** Kept by a purge on a site with sealed proofs, until an instant: what the holder of an identifier can prove with it. */
+export interface Sealed extends SealedProof {
+  readonly basis: string
+  /** UTC with milliseconds. */
+  readonly until: string
+}
+
+export interface SealedProof {
+  /** Keyed, in hexadecimal. */
+  readonly subject_hmac: string
+  /** The entries whose acceptance or choices differ from those of the entry before. */
+  readonly answers: { version: number; preferences: Record<string, boolean> }[]
+}
+
+/** The proof itself is shown only to a caller who presents the identifier. */
+export interface ShownSealed extends Pick<Sealed, 'basis' | 'until'> {
+  readonly proof_hash: string
+  readonly subject_hmac?: string | undefined
+  readonly answers?: SealedProof['answers'] | undefined
+}
+
 /** `restored_despite_erasure`: an erasure request covered the record. */
 export type Action = 'created' | 'imported' | 'updated' | 'deleted' | 'purged' | 'restored' | 'restored_despite_erasure'
 
@@ -94,6 +115,8 @@ export interface Event {
   readonly recordHash?: Buffer
   /** Hash of what a purge leaves of the previous entries; only in the purge's entry. */
   readonly historyHash?: Buffer
+  /** Only in a purge's entry. */
+  readonly sealed?: ShownSealed | undefined
 }
 
 export interface Link {
@@ -108,6 +131,7 @@ const domain = {
   entry: 0x01,
   record: 0x02,
   history: 0x03,
+  sealed: 0x04,
 } as const
 
 const preimage = new Preimage()
@@ -147,21 +171,34 @@ export function hashHistory(entries: readonly Pick<State, 'accepted' | 'policy_v
   return preimage.start().uint8(domain.history).text(canonical(left)).sha256()
 }
 
+/** `SHA-256(0x04 || salt || JCS(proof))`, in hexadecimal: without the proof, no guess of the subject can be tested. */
+export function hashSealed({ subject_hmac, answers }: SealedProof, salt: Buffer): string {
+  const text = canonical({ answers, subject_hmac })
+  return preimage.start().uint8(domain.sealed).bytes(salt).text(text).sha256().toString('hex')
+}
+
+/** Shows the proof with its hash if `withProof`, else the hash alone. */
+export function showSealed({ basis, until, ...proof }: Sealed, salt: Buffer, withProof: boolean): ShownSealed {
+  return { basis, until, proof_hash: hashSealed(proof, salt), ...(withProof && proof) }
+}
+
 /**
  * `SHA-256(0x00 || salt || JCS(payload))`. The payload is the personal part of the state: the preferences, the
- * personal part of the circumstances, and the entry's record and history hashes if any. The rest stays verifiable after
- * a purge.
+ * personal part of the circumstances, what is sealed, and the entry's record and history hashes if any. The rest stays
+ * verifiable after a purge.
  */
 export function hashPayload(
   preferences: State['preferences'],
   salt: Buffer,
-  { recordHash, historyHash, facts }: Pick<Event, 'recordHash' | 'historyHash' | 'facts'> = {},
+  { recordHash, historyHash, facts, sealed: kept }: Pick<Event, 'recordHash' | 'historyHash' | 'facts' | 'sealed'> = {},
 ): Buffer {
   const personal = personalOf(facts?.circumstances)
   const circumstances = personal ? `"circumstances":${canonical(personal)},` : ''
   const history = historyHash ? `"history_hash":"${historyHash.toString('hex')}",` : ''
   const record = recordHash ? `,"record_hash":"${recordHash.toString('hex')}"` : ''
-  const payload = `{${circumstances}${history}"preferences":${canonical(preferences)}${record}}`
+  const { basis, proof_hash, until } = kept ?? {}
+  const sealed = kept ? `,"sealed":${canonical({ basis, proof_hash, until })}` : ''
+  const payload = `{${circumstances}${history}"preferences":${canonical(preferences)}${record}${sealed}}`
   return preimage.start().uint8(domain.payload).bytes(salt).text(payload).sha256()
 }
 
@@ -169,7 +206,7 @@ export function hashPayload(
  * `SHA-256(0x01 || previous || id || version || action || actor || time || accepted || policy version ||
  * SHA-256(JCS(facts)) || payload hash)`. README.md has the encodings.
  */
-export function hashEntry(event: Omit<Event, 'recordHash' | 'historyHash'>, payloadHash: Buffer): Buffer {
+export function hashEntry(event: Omit<Event, 'recordHash' | 'historyHash' | 'sealed'>, payloadHash: Buffer): Buffer {
   const { id, version, action, actor, at, previous, state, facts = {} } = event
   const factsHash = hashFacts(facts)
   preimage
@@ -220,6 +257,7 @@ export interface ChainEntry extends State {
   readonly actor: { readonly kind: string; readonly id: string | null }
   readonly at: Date
   readonly facts?: Facts | undefined
+  readonly sealed?: ShownSealed | undefined
   /** Null after a purge. */
   readonly salt: Buffer | null
   readonly payloadHash: Buffer
@@ -261,6 +299,7 @@ export function expectedPayloadHash(
   try {
     return hashPayload(entry.preferences, entry.salt, {
       facts: entry.facts,
+      sealed: entry.sealed,
       ...(recordHash && { recordHash }),
       ...(historyHash && { historyHash }),
     })

@@ -5,6 +5,7 @@ import type { ErasureCertificate } from '../contract/documents/erasure-certifica
 import type { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
 import type { ExportManifest } from '../contract/documents/export-manifest.ts'
 import type { ImportReceipt } from '../contract/documents/import-receipt.ts'
+import { type PurgeCertificate, purgeStatement, sealedPurgeStatement } from '../contract/documents/purge-certificate.ts'
 import { type WithdrawalReceipt, withdrawalResult } from '../contract/documents/withdrawal-receipt.ts'
 import { sameJson } from './canonical.ts'
 
@@ -17,6 +18,7 @@ const finders: Readonly<Record<string, (document: never) => string | null>> = {
   consent_receipt: findInConsentReceipt,
   erasure_certificate: findInCertificate,
   erasure_receipt: findInErasureReceipt,
+  purge_certificate: findInPurge,
   withdrawal_receipt: findInWithdrawal,
   import_receipt: findInChain,
   export_manifest: findInManifest,
@@ -64,14 +66,19 @@ function fitsEvents({ events, preferences, privacy_notice: notice, purposes }: C
 const counted = ['erased', 'deleted', 'remaining'] as const
 
 function findInCertificate(certificate: ErasureCertificate): string | null {
-  const { sites, records, unverified, erased, statement, purge_after_days, held } = certificate
+  const { sites, records, unverified, erased, statement, purge_after_days, held, sealed_proofs: sealed } = certificate
   const isSum = counted.every(name => certificate[name] === total(sites.map(site => site[name])))
   const ids = new Set(records.map(({ id }) => id))
   if (!isSum || records.length !== erased || ids.size !== erased || !areOnce(sites)) return 'itself on its counts'
   if (!unverified.every(id => ids.has(id))) return 'itself on what did not verify'
   if (held && erased > 0) return 'itself on the hold'
-  const said = ids.size === new Set(unverified).size ? null : describeDeletion(purge_after_days)
+  const said = ids.size === new Set(unverified).size ? null : describeDeletion(purge_after_days, sealed !== undefined)
   return statement === said ? null : 'itself in its statement'
+}
+
+function findInPurge({ records, statement }: PurgeCertificate): string | null {
+  const isSealed = records.some(({ sealed }) => sealed)
+  return statement === (isSealed ? sealedPurgeStatement : purgeStatement) ? null : 'itself in its statement'
 }
 
 const results = ['deleted', 'already_gone', 'unknown'] as const

@@ -8,6 +8,7 @@ import {
   type Facts,
   hashHistory,
   hashRecord,
+  hashSealed,
   type Identity,
 } from './chain.ts'
 import { areCircumstances, personalOf } from './circumstances.ts'
@@ -29,11 +30,11 @@ interface ChainRecord {
 
 /** The whole history, oldest first. */
 export function verifyHistory(record: ChainRecord, entries: readonly ChainEntry[]): Finding[] {
-  const purge = entries.findIndex(({ action }) => action === 'purged')
+  const purge = entries.findLastIndex(({ action }) => action === 'purged')
   const anchor = entries[Math.max(purge, 0)]
   const findings = [
     ...verifyVersions(entries),
-    ...entries.flatMap((entry, index) => verifyEntry(record.id, entry, entries[index - 1])),
+    ...entries.flatMap((entry, index) => verifyEntry(record.id, entry, entries.slice(Math.max(index - 2, 0), index))),
   ]
   let previous: Previous = { version: 0, hashes: [null] }
   for (const [index, entry] of entries.entries()) {
@@ -62,7 +63,7 @@ interface ExpectedPayload {
   readonly payloadHash: Buffer | null
 }
 
-/** `purge`: index of the purge's entry, or -1. */
+/** `purge`: index of the last purge's entry, or -1. */
 function expectPayload(
   { recordHash, isPurged }: ChainRecord,
   entries: readonly ChainEntry[],
@@ -72,8 +73,8 @@ function expectPayload(
   const entry = entries[index] as ChainEntry
   if (index < purge && entry.salt === null)
     return { isStripped: true, isRestored: !hasNothingPersonal(entry), payloadHash: entry.payloadHash }
-  // A purge takes the record hash of the first entry, without which its payload has no hash.
-  const isWithoutHash = index === 0 && purge > 0
+  // A purge takes the record hash of the first entry or of the purge before, without which its payload has no hash.
+  const isWithoutHash = index < purge && (index === 0 || entry.action === 'purged')
   if (isWithoutHash && isPurged === false)
     return { isStripped: true, isRestored: false, payloadHash: entry.payloadHash }
   const hashes = {
@@ -102,14 +103,16 @@ function verifyVersions(entries: readonly ChainEntry[]): Finding[] {
   return findings
 }
 
-function verifyAction(entry: ChainEntry, before: ChainEntry | undefined): Finding[] {
+function verifyAction(entry: ChainEntry, before: ChainEntry | undefined, earlier: ChainEntry | undefined): Finding[] {
   const { version, action } = entry
   const isFirst = version === 1
   const may = isFirst
     ? firstActions.includes(action)
     : before?.action === 'deleted'
       ? mayFollowDeletion(entry, before)
-      : followers[before?.action ?? '']?.includes(action)
+      : before?.action === 'purged'
+        ? action === 'purged' && !entry.sealed && earlier?.action !== 'purged'
+        : followers[before?.action ?? '']?.includes(action)
   const isAfterGap = before ? before.version !== version - 1 : !isFirst
   if (isAfterGap || may) return []
   const after = before?.facts?.erased ? 'an erasure' : (before?.action ?? 'nothing')
@@ -134,9 +137,11 @@ function changed({ version }: ChainEntry, detail: string): Finding {
   return { version, problem: 'changed', detail }
 }
 
-function verifyEntry(id: string, entry: ChainEntry, before: ChainEntry | undefined): Finding[] {
-  const details = [...verifyPlace(id, entry, before), ...verifyFacts(entry, before)]
-  return [...verifyAction(entry, before), ...details.map(detail => changed(entry, detail))]
+/** `last`: the two entries before it. */
+function verifyEntry(id: string, entry: ChainEntry, last: readonly ChainEntry[]): Finding[] {
+  const before = last.at(-1)
+  const details = [...verifyPlace(id, entry, before), ...verifyFacts(entry, before), ...verifySealed(entry)]
+  return [...verifyAction(entry, before, last.at(-2)), ...details.map(detail => changed(entry, detail))]
 }
 
 /** Only the service has no actor id: null and zeros hash alike. */
@@ -163,6 +168,17 @@ function* verifyFacts(entry: ChainEntry, before: ChainEntry | undefined): Genera
 }
 
 const answers = ['created', 'imported', 'updated']
+
+function* verifySealed({ action, salt, sealed }: ChainEntry): Generator<string> {
+  if (!sealed) return
+  const { basis, until, proof_hash, subject_hmac, answers: given } = sealed
+  if (action !== 'purged' || salt === null) yield 'has a sealed proof that it cannot have'
+  if (typeof basis !== 'string' || !isInstant(until)) yield 'does not say why or until when its sealed proof is kept'
+  if (subject_hmac === undefined && given === undefined) return
+  const isComplete = subject_hmac !== undefined && given !== undefined
+  if (!isComplete || (salt !== null && hashSealed({ subject_hmac, answers: given }, salt) !== proof_hash))
+    yield 'has another sealed proof than its hash covers'
+}
 
 function* verifyImported({ at, facts = {} }: ChainEntry, before: ChainEntry | undefined): Generator<string> {
   const { given_at = '', file_sha256 = '' } = facts
@@ -235,7 +251,7 @@ function describeChange(entry: ChainEntry, { isLinked, isPayload }: Link, { isSt
 }
 
 function hasNothingPersonal(entry: ChainEntry): boolean {
-  return hasNoPreferences(entry) && personalOf(entry.facts?.circumstances) === undefined
+  return hasNoPreferences(entry) && personalOf(entry.facts?.circumstances) === undefined && !entry.sealed
 }
 
 function hasNoPreferences({ preferences }: ChainEntry): boolean {
@@ -260,7 +276,7 @@ export function verifyAudit(id: string, entries: readonly AuditEntry[]): Verifie
   if (entries.every(({ hash, payload_hash, version }) => !hash && !payload_hash && !version)) {
     return { result: 'unverifiable', detail: 'the instance’s history has no hashes: it offers no chain' }
   }
-  const anchor = entries.find(({ action }) => action === 'purged') ?? entries[0]
+  const anchor = entries.findLast(({ action }) => action === 'purged') ?? entries[0]
   const misplaced = entries.filter(entry => entry !== anchor && entry.record_hash)
   const recordHash = hexBytes(anchor?.record_hash)
   const found = [
@@ -299,6 +315,7 @@ function toChainEntry(entry: AuditEntry): ChainEntry {
     preferences: entry.preferences as Record<string, unknown>,
     policy_version: entry.policy_version as number,
     facts: toFacts(entry),
+    sealed: entry.sealed,
     payloadHash: hexBytes(entry.payload_hash) ?? Buffer.alloc(0),
     hash: hexBytes(entry.hash) ?? Buffer.alloc(0),
   }

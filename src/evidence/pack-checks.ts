@@ -156,6 +156,9 @@ function packChecks(pack: Pack, listed: EvidencePack): PackCheck[] {
     { file: 'consent-keys.json', type: 'keys', check: () => checkKeys(pack) },
     { file: 'history.json', type: 'history', check: () => checkHistory(pack, listed.record_id) },
     { file: 'record.json', type: 'record', check: () => checkRecord(pack, listed.record_id) },
+    ...(listed.presented || pack.history.some(({ sealed }) => sealed)
+      ? [{ file: listFile, type: 'sealed_proof', check: () => checkPresented(pack, listed) }]
+      : []),
     ...(receipt ? [{ file: 'receipt.json', type: 'consent_receipt', check: () => checkReceipt(pack, receipt) }] : []),
     {
       file: 'checkpoint.json',
@@ -216,6 +219,19 @@ function checkHistory(pack: Pack, id: string): string {
   return `${history.length} ${history.length === 1 ? 'entry' : 'entries'}, each with the hash of the one before; ${endOf(pack)}`
 }
 
+/** `checkHistory` compares the proof with its hash; the service alone can compare an identifier. */
+function checkPresented({ history }: Pack, { presented, created_at }: EvidencePack): string {
+  const sealed = history.at(-1)?.sealed
+  need(
+    listFile,
+    (presented !== undefined) === (sealed?.answers !== undefined),
+    'contradicts history.json on a sealed proof',
+  )
+  if (!presented) return 'no identifier was presented'
+  need(listFile, presented.matched_at <= created_at, 'was made before an identifier was presented')
+  return `the service signed that the identifier presented at ${presented.matched_at} is the one of the sealed proof`
+}
+
 /** An earlier entry has an inclusion proof too, so a proof does not show the end. */
 function endOf({ history, receipt }: Pack): string {
   const action = history.at(-1)?.action
@@ -250,7 +266,7 @@ function checkRecord({ record, history, ipNetwork, noticeEntry }: Pack, id: stri
   need(file, (record.deleted_at !== null) === isDeleted, `is ${isDeleted ? 'not ' : ''}deleted, unlike its history`)
   const deletion = findDeletion(history)
   need(file, record.deleted_at === (deletion?.created_at ?? null), 'was deleted at another time than in its history')
-  const anchor = history.find(({ action }) => action === 'purged') ?? history[0]
+  const anchor = history.findLast(({ action }) => action === 'purged') ?? history[0]
   const { origin } = record
   const provenance = {
     origin_system: origin?.system,

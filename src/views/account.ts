@@ -1,5 +1,5 @@
 import type { ApiKey, NewApiKey, NewSite, NewToken, Site, Usage } from '../contract/index.ts'
-import { describeRetention } from '../contract/retention.ts'
+import { describeRetention, describeSealed } from '../contract/retention.ts'
 import { toneOf, type View } from '../output/index.ts'
 import { field, minute } from './field.ts'
 
@@ -42,6 +42,7 @@ export const siteView: View<Site> = {
     field('retention', { text: ({ retention }) => describeRetention(retention), rank: 5 }),
     field('strict_notices', { title: 'strict', rank: 8 }),
     field('archived_at', { title: 'archived', text: row => minute(row.archived_at), rank: 9 }),
+    field('sealed_proof', { title: 'sealed', text: ({ sealed_proof }) => describeSealed(sealed_proof), rank: 10 }),
   ],
 }
 

@@ -17,6 +17,7 @@ export const checkView: View<CheckAnswer> = {
     field('record'),
     field('notice'),
     field('expires_at', { whole: true }),
+    field('sealed'),
     field('renewal'),
     field('origin'),
     field('given_at', { whole: true }),
@@ -70,6 +71,7 @@ function factsOf(answer: CheckAnswer): string[] {
   return [
     `record ${record.id}, last answer ${minute(record.stated_at)}`,
     ...provenanceOf(answer),
+    ...(answer.sealed ? ['from the sealed proof of a purged record'] : []),
     noticeText(record.policy_version, notice),
     ...ends,
     ...due,

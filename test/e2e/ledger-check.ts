@@ -10,6 +10,7 @@ import {
   hashRecord,
   type Identity,
   readFacts,
+  showSealed,
 } from '../../src/evidence/chain.ts'
 import type { Ledger, RecordHistory, Target } from './ledger.ts'
 
@@ -201,7 +202,8 @@ function payloadHash(row: Stored, entry: StoredEntry, entries: StoredEntry[]): B
   const recordHash = hashRecord(identityOf(row), entry.salt)
   if (!recordHash.equals(row.record_hash)) return null
   const history = entry.action === 'purged' && { historyHash: hashHistory(entries.slice(0, -1)) }
-  return hashPayload(entry.preferences, entry.salt, { recordHash, ...history, facts })
+  const sealed = entry.sealed ? showSealed(entry.sealed, entry.salt, false) : undefined
+  return hashPayload(entry.preferences, entry.salt, { recordHash, ...history, facts, sealed })
 }
 
 function isLogged(entries: StoredEntry[], log: Logged[] = []): boolean {

@@ -36,6 +36,8 @@ export const endpoints = Object.entries(api as Record<string, Record<string, End
 export interface Holdings extends TestAccount {
   readonly live: string
   readonly deleted: string
+  /** Purged, with a sealed proof. */
+  readonly sealed: string
   readonly cursor: string
   readonly requestId: string
   readonly holdId: string
@@ -61,6 +63,7 @@ export async function newHoldings(service: TestService): Promise<Holdings> {
   }
   const [live = '', deleted = ''] = ids
   await service.call('DELETE', `/api/v1/consents/${deleted}`, { key })
+  const sealed = await sealRecord(service, account, labels)
   const page = await service.call('GET', '/api/v1/consents?limit=1', { key })
   const requests: string[] = []
   for (const ticket of ['first', 'second']) {
@@ -105,6 +108,7 @@ export async function newHoldings(service: TestService): Promise<Holdings> {
     ...account,
     live,
     deleted,
+    sealed,
     cursor: page.body.next_cursor,
     requestId,
     holdId,
@@ -117,6 +121,17 @@ export async function newHoldings(service: TestService): Promise<Holdings> {
 /** What the account's operator has signed. */
 function documentOf({ accountId }: Pick<TestAccount, 'accountId'>) {
   return newDocument(accountId, {}, { key: signingKeyOf(hashOf(accountId)), type: 'withdrawal' })
+}
+
+async function sealRecord({ sql, call }: TestService, { key, siteId, accountId }: TestAccount, labels: object) {
+  const setSeal = (setting: object | null) =>
+    sql`update sites set sealed_proof = ${setting && sql.json({ ...setting })} where account_id = ${accountId} and id = ${siteId}`
+  const { id } = (await call('POST', '/api/v1/consents', { key, body: { site_id: siteId, ...labels } })).body
+  await setSeal({ basis: 'a claim', period: 'P10Y' })
+  await call('DELETE', `/api/v1/consents/${id}`, { key })
+  await call('POST', '/api/v1/subjects/purge', { key, body: { ids: [id] } })
+  await setSeal(null)
+  return id as string
 }
 
 /** Drafts of versions 1 to 3, and the scope for them. */
@@ -176,7 +191,7 @@ export function ownValue(
     holds: own.holdId,
   }
   const values: Record<string, string | undefined> = {
-    id: ids[resource],
+    id: route === 'consents.sealedEvidence' ? own.sealed : ids[resource],
     site_id: own.siteId,
     cursor:
       route === 'audit.reads'

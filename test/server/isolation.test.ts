@@ -151,13 +151,14 @@ function foundIn({ body }: ServiceResponse): number {
 }
 
 /** The only status there is for what is not the sender's. */
-function expectedStatus({ endpoint }: Route, place: Place, field: string, { name, mayPass }: Sender) {
+function expectedStatus({ route, endpoint }: Route, place: Place, field: string, { name, mayPass }: Sender) {
   if (!mayPass.includes(endpoint.access)) {
     return endpoint.access === 'session' && mayPass.includes('account') ? 403 : 401
   }
   if (name.startsWith('a reader') && !endpoint.roles?.includes('reader')) return 403
   if (place === 'params') return 404
   if (place === 'query') return { cursor: 400, record_id: 404 }[field] ?? 200
+  if (route === 'consents.sealedEvidence') return 404
   const isOfSite = 'site_id' in shapeOf(endpoint.body)
   return field === 'site_id' || (isOfSite && name.startsWith('another')) ? 404 : endpoint.status
 }

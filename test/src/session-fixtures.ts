@@ -96,6 +96,7 @@ export function siteOf(fields: Partial<Site> = {}): Site {
     policy_version: 3,
     allowed_origins: ['https://shop.example', 'https://www.shop.example'],
     retention: null,
+    sealed_proof: null,
     created_at: '2026-01-31T09:30:00.000Z',
     updated_at: '2026-01-31T09:30:00.000Z',
     strict_notices: false,

@@ -3,11 +3,14 @@ import * as z from 'zod'
 import { fileAction, isId, nonEmpty } from '../../cli/action.ts'
 import { callOptional, formatCount, instanceLabel } from '../../cli/messages.ts'
 import type { Context } from '../../context.ts'
-import { evidence as endpoint } from '../../contract/receipt.ts'
+import type { EvidencePack } from '../../contract/documents/evidence-pack.ts'
+import { evidence as endpoint, sealedEvidence } from '../../contract/receipt.ts'
+import { sealedLimit, subjects } from '../../contract/subjects.ts'
 import { recordsOf, showsDeleted } from '../../erasure/records.ts'
 import { CliError, exit, usageError } from '../../errors/errors.ts'
-import { type PackFiles, readPack, requireFile } from '../../evidence/pack.ts'
+import { listFile, type PackFiles, readPack, requireFile } from '../../evidence/pack.ts'
 import { verifyPack } from '../../evidence/pack-checks.ts'
+import { readSigned } from '../../evidence/signed.ts'
 import { identify } from '../../receipts/signer.ts'
 import { instanceKeys } from '../verify/keys.ts'
 import { readPackArchive } from '../verify/pack-files.ts'
@@ -17,17 +20,20 @@ const Options = z
   .strictObject({
     operands: z.array(nonEmpty.refine(isId, 'is not a valid id')).max(1).default([]),
     subject: nonEmpty.optional(),
+    sealed: z.literal(true).optional(),
     pdfReady: z.literal(true).optional(),
   })
   .refine(
     ({ operands, subject }) => (operands.length === 1) !== (subject !== undefined),
     'name one record, or --subject',
   )
+  .refine(({ sealed, subject }) => !sealed || subject !== undefined, '--sealed needs --subject')
 
 export function evidence(command: Command, ctx: Context): void {
   command
     .argument('[id]', 'id of a record')
     .option('--subject <id>', 'all records of a data subject, each in a folder named by its id')
+    .option('--sealed', 'with --subject: the purged records that left a sealed proof of its answers')
     .option('--pdf-ready', 'only the certificate, one HTML page: print it to PDF in a browser')
     .description(`
 Writes a folder, or with --out FILE.tar an archive, that proves the record without the instance or a network: the
@@ -38,6 +44,9 @@ print that says in plain words what the folder proves and what it does not; veri
 
 With --pdf-ready only that page is written, to --out FILE.html; with --subject a folder of such pages.
 
+With --sealed the instance compares the identifier with the keyed hashes that purges left (sites update --seal-proof),
+and signs that it was presented and matched. Nobody finds these records without the identifier.
+
 Everything is verified before it is written, and it appears complete or not at all; nothing is overwritten. If the
 log does not have the record yet, the instance makes a checkpoint. If it cannot, the exit code is 7: run it again
 after the next checkpoint (every CHECKPOINT_MINUTES). The files contain personal data in clear text, and a later
@@ -46,6 +55,7 @@ purge does not reach them. Only you can read them.
 Examples:
   $ consentctl evidence 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --out case
   $ consentctl evidence --subject maria@example.com --out maria.tar
+  $ consentctl evidence --sealed --subject maria@example.com --out claim
   $ consentctl evidence 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --pdf-ready --out certificate.html
   $ consentctl verify case`)
     .action(
@@ -56,10 +66,16 @@ Examples:
         try {
           const { account_id: account } = await identify(ctx.api)
           for await (const id of idsOf(ctx, options)) {
-            await target.add(...contentOf(await getPack(ctx, { id, account, subject }), id, options))
+            await target.add(
+              ...contentOf(
+                await getPack(ctx, { id, account, subject, isSealed: options.sealed === true }),
+                id,
+                options,
+              ),
+            )
             records += 1
           }
-          if (records === 0) throw noRecord(ctx)
+          if (records === 0) throw noneFound(ctx, options)
           await target.commit()
         } finally {
           await target.abandon()
@@ -83,6 +99,7 @@ interface Wanted {
   /** Null if the instance does not state it. */
   readonly account: string | null
   readonly subject: string | undefined
+  readonly isSealed: boolean
 }
 
 /**
@@ -90,9 +107,13 @@ interface Wanted {
  * @throws CliError `not_offered`, or `not_valid` (exit 5)
  */
 async function getPack(ctx: Context, wanted: Wanted): Promise<PackFiles> {
-  const { id } = wanted
+  const { id, subject, isSealed } = wanted
   const instance = instanceLabel(ctx)
-  const bytes = await callOptional(ctx.api, endpoint, () => ctx.api.bytes(endpoint, { params: { id } }), {
+  const params = { id }
+  const ask = isSealed
+    ? () => ctx.api.bytes(sealedEvidence, { params, body: { subject_id: subject ?? '' } })
+    : () => ctx.api.bytes(endpoint, { params })
+  const bytes = await callOptional(ctx.api, isSealed ? sealedEvidence : endpoint, ask, {
     message: `${instance} makes no evidence packs`,
     hint: 'consentctl history ID -o json shows what it knows of a record',
   })
@@ -108,18 +129,29 @@ async function getPack(ctx: Context, wanted: Wanted): Promise<PackFiles> {
 }
 
 /** Of a valid archive about something else. */
-function findOther(files: PackFiles, { id, account, subject }: Wanted): string | null {
+function findOther(files: PackFiles, { id, account, subject, isSealed }: Wanted): string | null {
   const { record, checkpoint } = readPack(files)
+  const named = isSealed ? presentedIn(files) : record.subject_id
   if (record.id !== id.toLowerCase()) return `the archive is of the record ${record.id}`
   if (account !== null && checkpoint.account_id !== account)
     return `the archive is of the account ${checkpoint.account_id}, and the key of ${account}`
-  if (subject !== undefined && record.subject_id !== subject) return 'the archive is of another data subject'
+  if (subject !== undefined && named !== subject) return 'the archive is of another data subject'
   return null
 }
 
-async function* idsOf({ api }: Context, { operands: [id], subject }: Options): AsyncGenerator<string> {
+function presentedIn(files: PackFiles): string | null {
+  const { presented } = readSigned(requireFile(files, listFile)).document as Partial<EvidencePack>
+  return presented?.subject_id ?? null
+}
+
+async function* idsOf(ctx: Context, { operands: [id], subject, sealed }: Options): AsyncGenerator<string> {
+  const { api } = ctx
   if (id !== undefined) yield id
   if (subject === undefined) return
+  if (sealed) {
+    yield* await sealedIdsOf(ctx, subject)
+    return
+  }
   for await (const page of recordsOf(api, [subject], { deleted: await showsDeleted(api) }))
     for (const { id } of page) {
       if (!/^[\da-f-]{36}$/.test(id)) throw usageError('the instance returned an id that is not a UUID')
@@ -127,8 +159,24 @@ async function* idsOf({ api }: Context, { operands: [id], subject }: Options): A
     }
 }
 
-function noRecord(ctx: Context): CliError {
-  return new CliError('not_found', exit.notFound, `no record of this subject on ${instanceLabel(ctx)}`, {
+async function sealedIdsOf(ctx: Context, subject_id: string): Promise<string[]> {
+  const call = () => ctx.api.call(subjects.sealed, { body: { subject_id }, isIdempotent: true })
+  const { data } = await callOptional(ctx.api, subjects.sealed, call, {
+    message: `${instanceLabel(ctx)} keeps no sealed proofs`,
+    hint: 'consentctl evidence --subject ID packs the records that it has',
+  })
+  if (data.length === sealedLimit)
+    await ctx.warn(`note: only the newest ${sealedLimit} records with a sealed proof are in it`)
+  return data.map(({ record_id }) => record_id)
+}
+
+function noneFound(ctx: Context, { sealed }: Options): CliError {
+  const where = instanceLabel(ctx)
+  if (sealed)
+    return new CliError('not_found', exit.notFound, `no sealed proof for this identifier on ${where}`, {
+      hint: 'the identifier must be exactly as it was stored, and a proof ends when its site says',
+    })
+  return new CliError('not_found', exit.notFound, `no record of this subject on ${where}`, {
     hint: 'the identifier must be exactly as stored: consentctl subject find --like',
   })
 }

@@ -4,7 +4,7 @@ import { action, Count, collect, Ids } from '../../cli/action.ts'
 import { addDryRunFlag, dryRunOption, dryRunOutput, viewUnlessDryRun } from '../../cli/dry-run.ts'
 import { instanceLabel } from '../../cli/messages.ts'
 import { one } from '../../cli/output.ts'
-import { readRetention, retentionEvents, retentionOptions } from '../../cli/retention.ts'
+import { readRetention, readSeal, retentionEvents, retentionOptions, sealOptions } from '../../cli/retention.ts'
 import { addSignInFlags, signIn, signInHelp, signInOptions } from '../../cli/sign-in.ts'
 import { findSite, siteIdOf } from '../../cli/sites.ts'
 import type { Client } from '../../client/client.ts'
@@ -33,6 +33,7 @@ const Options = z.strictObject({
   policyVersion: Count.pipe(PolicyVersion).optional(),
   ...retentionOptions,
   clearRetention: z.literal(true).optional(),
+  ...sealOptions,
   strictNotices: z.boolean().optional(),
   allowDuplicate: z.literal(true).optional(),
 })
@@ -50,6 +51,9 @@ export function update(command: Command, ctx: Context): void {
       .option('--retain <period>', 'delete records this long after an event, such as 3y, 18m or 90d')
       .addOption(new Option('--after <event>', 'with --retain: the event').choices(retentionEvents))
       .option('--clear-retention', 'keep records indefinitely')
+      .option('--seal-proof <period>', 'keep a sealed proof this long after a deletion, such as 10y')
+      .option('--basis <text>', 'with --seal-proof: why, such as the legal basis')
+      .option('--no-seal-proof', 'keep no sealed proof at later purges')
       .option('--strict-notices', 'reject a consent to a policy version without a published notice')
       .option('--no-strict-notices', 'take it')
       .option('--allow-duplicate', 'with --name: allow a name that another site has'),
@@ -62,9 +66,13 @@ Existing records keep their policy version; a new one applies to new records.
 the creation of a record; a record without that event is kept. A period that would delete a consent that is still
 valid by a published notice is rejected.
 
+With --seal-proof a purge leaves a keyed hash of the identifier and the answers, so that whoever is shown the
+identifier can prove them (evidence --sealed) until the period after the deletion ends. It changes no earlier purge.
+
 Examples:
   $ consentctl sites update Shop --policy-version 4
   $ consentctl sites update Shop --retain 3y --after withdrawal
+  $ consentctl sites update Shop --seal-proof 10y --basis 'GDPR Art. 17(3)(e)'
   $ consentctl sites update 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 --add-origin https://www.shop.example`)
     .action(action(ctx, Options, viewUnlessDryRun(siteView), run))
 }
@@ -88,6 +96,7 @@ async function run(ctx: Context, options: z.output<typeof Options>) {
     policy_version: changes.policyVersion,
     allowed_origins: await originsOf(ctx, api, id, changes),
     retention,
+    sealed_proof: readSeal(changes),
     strict_notices: changes.strictNotices,
     allow_duplicate: changes.allowDuplicate,
   }
@@ -100,7 +109,10 @@ async function run(ctx: Context, options: z.output<typeof Options>) {
 function checkChanges(changes: Partial<z.output<typeof Options>>): void {
   const { origin, addOrigin, removeOrigin, clearOrigins, retain, after, clearRetention } = changes
   if (Object.values(changes).every(value => value === undefined)) {
-    throw usageError('nothing to change', 'use --name, --policy-version, an origin flag, --retain or --strict-notices')
+    throw usageError(
+      'nothing to change',
+      'use --name, --policy-version, an origin flag, --retain, --seal-proof or --strict-notices',
+    )
   }
   if (clearRetention && (retain ?? after) !== undefined) {
     throw usageError('--retain and --clear-retention cannot be combined')

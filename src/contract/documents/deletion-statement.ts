@@ -1,8 +1,12 @@
 import { parseInstant } from '../instant.ts'
 import type { ErasureReceipt } from './erasure-receipt.ts'
 
-/** `purgeAfterDays`: null is never, undefined unknown. */
-export function describeDeletion(purgeAfterDays: number | null | undefined): string {
+/** `purgeAfterDays`: null is never, undefined unknown. `isSealed`: sites of the records keep sealed proofs. */
+export function describeDeletion(purgeAfterDays: number | null | undefined, isSealed = false): string {
+  return `${describePurgeAfter(purgeAfterDays)}${isSealed ? ', but for sealed proofs' : ''}`
+}
+
+function describePurgeAfter(purgeAfterDays: number | null | undefined): string {
   if (purgeAfterDays === undefined) return 'logically deleted; whether and when personal data is purged is not known'
   if (purgeAfterDays === null) return 'logically deleted; personal data is kept until it is purged by hand'
   return `logically deleted; personal data to be purged after ${purgeAfterDays} ${purgeAfterDays === 1 ? 'day' : 'days'}`
@@ -31,28 +35,45 @@ export function erasureResult({ found, live, deleted }: ErasureSeen): ErasureRec
 
 /** States the purge of these records with the time of the last one; null unless the certificates list each. */
 export function describePurge(ids: readonly string[], certificates: readonly string[]): string | null {
-  const latestLast = certificates.flatMap(readPurged).sort(([, one], [, other]) => (one < other ? -1 : 1))
-  const times = new Map(latestLast)
-  const last = ids.map(id => times.get(id) ?? '').sort()
-  if (!last[0]) return null
+  const latestLast = certificates.flatMap(readPurged).sort(([, one], [, other]) => (one.at < other.at ? -1 : 1))
+  const purges = new Map(latestLast)
+  const found = ids.flatMap(id => purges.get(id) ?? [])
+  if (found.length < ids.length || ids.length === 0) return null
+  const last = latest(found.map(({ at }) => at))
+  const ends = found.flatMap(({ until }) => until ?? [])
+  const kept =
+    ends.length === 0
+      ? ''
+      : `, but for ${ends.length} sealed ${ends.length === 1 ? 'proof' : 'proofs'} until ${latest(ends)}`
   const count = `${ids.length} ${ids.length === 1 ? 'record' : 'records'}`
-  return `personal data of ${count} purged by ${last.at(-1)}, certified by the service; what is left is pseudonymous; backups, write-ahead logs and free space of the database are not covered`
+  return `personal data of ${count} purged by ${last}${kept}, certified by the service; what is left is pseudonymous; backups, write-ahead logs and free space of the database are not covered`
+}
+
+interface Purge {
+  readonly at: string
+  /** When its sealed proof ends; null without one. */
+  readonly until: string | null
 }
 
 /** Without a schema, because the dashboard cannot load schemas. */
-function readPurged(certificate: string): [id: string, purgedAt: string][] {
+function readPurged(certificate: string): [id: string, purge: Purge][] {
   try {
     const { records } = JSON.parse(certificate) as { records: unknown[] }
     return records.map(record => {
-      const { id, purged_at } = record as Readonly<Record<string, unknown>>
-      if (typeof id !== 'string' || typeof purged_at !== 'string' || !isInstant(purged_at)) throw new TypeError()
-      return [id, purged_at]
+      const { id, purged_at: at, sealed } = record as Readonly<Record<string, unknown>>
+      const until = sealed === undefined ? null : Object(sealed).until
+      if (typeof id !== 'string' || !isInstant(at) || !(until === null || isInstant(until))) throw new TypeError()
+      return [id, { at, until }]
     })
   } catch {
     return [] // receipts may hold any text
   }
 }
 
-function isInstant(text: string): boolean {
-  return /^.{19}\.\d{3}Z$/.test(text) && parseInstant(text) !== null
+function latest(instants: readonly string[]): string {
+  return [...instants].sort().at(-1) ?? ''
+}
+
+function isInstant(text: unknown): text is string {
+  return typeof text === 'string' && /^.{19}\.\d{3}Z$/.test(text) && parseInstant(text) !== null
 }

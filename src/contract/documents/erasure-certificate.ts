@@ -53,6 +53,18 @@ export const ErasureCertificate = z.strictObject({
   purge_after_days: Sum.nullable().describe(
     'Days from the deletion until the personal data is purged from the records and their history; null for never.',
   ),
+  sealed_proofs: z
+    .array(
+      z.strictObject({
+        site_id: Id,
+        basis: z.string().describe('Why the site keeps them.'),
+        period: z.string().describe('ISO 8601: how long after the deletion.'),
+      }),
+    )
+    .optional()
+    .describe(
+      'Sites of the records that keep sealed proofs: a purge leaves a keyed hash of the identifier and the answers. Absent without any.',
+    ),
   key_id: z.string().describe('The thumbprint (RFC 7638) of the Ed25519 key that the document is signed with.'),
 })
 

@@ -9,6 +9,10 @@ export const EvidencePack = z.strictObject({
   created_at: Instant,
   account_id: z.uuid().describe('By the checkpoint of the pack.'),
   record_id: z.uuid(),
+  presented: z
+    .strictObject({ subject_id: z.string(), matched_at: Instant })
+    .optional()
+    .describe('Of a purged record: this identifier was presented, and its HMAC equals the sealed one.'),
   files: z
     .array(
       z.strictObject({

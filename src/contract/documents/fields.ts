@@ -3,13 +3,13 @@ import * as z from 'zod'
 export const DeletionStatement = z
   .string()
   .regex(
-    /^logically deleted; (personal data to be purged after \d+ days?|personal data is kept until it is purged by hand|whether and when personal data is purged is not known)$/,
+    /^logically deleted; (personal data to be purged after \d+ days?|personal data is kept until it is purged by hand|whether and when personal data is purged is not known)(, but for sealed proofs)?$/,
   )
 
 export const PurgeReceiptStatement = z
   .string()
   .regex(
-    /^personal data of \d+ records? purged by \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z, certified by the service; what is left is pseudonymous; backups, write-ahead logs and free space of the database are not covered$/,
+    /^personal data of \d+ records? purged by \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z(, but for \d+ sealed proofs? until \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)?, certified by the service; what is left is pseudonymous; backups, write-ahead logs and free space of the database are not covered$/,
   )
 
 /** UTC with milliseconds. */

@@ -22,6 +22,7 @@ it('scopes › are read for a GET and write for a change, with these exceptions'
   const others = scoped.filter(({ endpoint }) => scopesOf(endpoint) !== (endpoint.method === 'GET' ? 'read' : 'write'))
   expect(others.map(({ route, endpoint }) => `${route} ${scopesOf(endpoint)}`)).toEqual([
     'consents.remove erase',
+    'consents.sealedEvidence read',
     'consents.createBatch write or import',
     'consents.restore erase',
     'sites.list read or notices',
@@ -37,6 +38,7 @@ it('scopes › are read for a GET and write for a change, with these exceptions'
     'subjects.certifyPurge read',
     'subjects.purge erase',
     'subjects.nearMatches read',
+    'subjects.sealed read',
     'documents.keep erase or write',
     'documents.list erase or write',
     'documents.hmacs erase or write',

@@ -51,6 +51,7 @@ it('roles › of each route are these', () => {
       'consents.history',
       'consents.list',
       'consents.receipt',
+      'consents.sealedEvidence',
       'documents.hmacs',
       'documents.list',
       'holds.list',
@@ -62,6 +63,7 @@ it('roles › of each route are these', () => {
       'subjects.certifyPurge',
       'subjects.check',
       'subjects.nearMatches',
+      'subjects.sealed',
       'usage.get',
     ],
     'owner operator publisher reader': [

@@ -28,6 +28,7 @@ describe('POST /api/v1/sites › 201', () => {
       name: ' Café “Ω” 🍪 ',
       policy_version: 1,
       retention: null,
+      sealed_proof: null,
       strict_notices: false,
       archived_at: null,
       allowed_origins: [],

@@ -80,13 +80,14 @@ function newPack(below: Below, states: readonly Record<string, unknown>[]): File
     files.set(`administration/${index + 5}.inclusion.json`, proofOf(index + 5, 1))
   }
   if (!isDeleted) files.set('receipt.json', newReceipt({ pick, data, record, notice }))
-  return described(files)
+  return described(files, last.sealed?.answers ? pick(['maria@example.com', hostile]) : undefined)
 }
 
-function described(files: Files): Files {
+function described(files: Files, subject_id?: string): Files {
   const created_at = '2026-02-03T08:00:00.123Z'
-  files.set('pack.json', json({ created_at, key_id: keyIdOf(serviceKey) }))
-  const sealing = { created_at, keyId: keyIdOf(serviceKey), isTruncated: false }
+  const shown = subject_id !== undefined && { presented: { subject_id, matched_at: '2026-02-03T07:59:59.123Z' } }
+  files.set('pack.json', json({ created_at, key_id: keyIdOf(serviceKey), ...shown }))
+  const sealing = { created_at, keyId: keyIdOf(serviceKey), isTruncated: false, ...shown }
   for (const [name, text] of describePack(readPack(files), sealing)) files.set(name, Buffer.from(text))
   return files
 }

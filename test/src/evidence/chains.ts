@@ -8,7 +8,9 @@ import {
   hashRecord,
   type Identity,
   linkOf,
+  type Sealed,
   type State,
+  showSealed,
   system,
 } from '../../../src/evidence/chain.ts'
 
@@ -46,6 +48,21 @@ export function historyAt(begin: number, ...actions: Action[]): AuditEntry[] {
   return historyWith(actions, undefined, undefined, undefined, begin)
 }
 
+export const sealed: Sealed = {
+  basis: 'GDPR Art. 17(3)(e)',
+  until: '2036-01-31T09:30:02.000Z',
+  subject_hmac: 'a1'.repeat(32),
+  answers: [
+    { version: 1, preferences: { news: true } },
+    { version: 2, preferences: { news: false } },
+  ],
+}
+
+/** The same, whose first purge left a sealed proof, which is shown as a whole or by its hash. */
+export function sealedHistory(withProof: boolean, ...actions: Action[]): AuditEntry[] {
+  return historyWith(actions, undefined, undefined, undefined, start, withProof)
+}
+
 /** The same, each entry with the preferences, actor and facts that are given for its index. */
 export function historyWith(
   actions: readonly Action[],
@@ -54,6 +71,7 @@ export function historyWith(
   factsOf: (index: number) => Facts | undefined = index =>
     actions[index] === 'imported' ? importedFacts(index) : undefined,
   begin = start,
+  withProof?: boolean,
 ): AuditEntry[] {
   const of = actions[0] === 'imported' ? { ...identity, ...origin } : identity
   let previous: Buffer | null = null
@@ -61,7 +79,7 @@ export function historyWith(
   for (const [index, action] of actions.entries()) {
     const salt = Buffer.alloc(16, index + 1)
     const state: State = {
-      accepted: (action === 'purged' ? index - 1 : index) % 2 === 0,
+      accepted: action === 'purged' ? (entries.at(-1)?.accepted ?? false) : index % 2 === 0,
       preferences: action === 'purged' ? {} : preferencesOf(index),
       policy_version: 3,
     }
@@ -70,10 +88,13 @@ export function historyWith(
     const at = new Date(action === 'imported' ? begin : begin + index * 1000)
     const actor = actorOf(index)
     const facts = factsOf(index)
+    const isSealed = isPurge && withProof !== undefined && !entries.some(entry => entry.action === 'purged')
+    const shown = isSealed && { sealed: showSealed(sealed, salt, withProof) }
     const event = {
       ...{ id, version: index + 1, action, actor, at, previous, state, facts },
       ...(recordHash && { recordHash }),
       ...(isPurge && { historyHash: hashHistory(entries as State[]) }),
+      ...shown,
     }
     const { hash, payloadHash } = linkOf(event, salt)
     if (isPurge) for (const [index, entry] of entries.entries()) entries[index] = purgedEntry(entry)
@@ -83,13 +104,14 @@ export function historyWith(
       ...{ salt: salt.toString('hex'), record_hash: recordHash?.toString('hex') ?? null },
       ...{ payload_hash: payloadHash.toString('hex'), hash: hash.toString('hex') },
       ...facts,
+      ...shown,
     })
     previous = hash
   }
   return entries
 }
 
-function purgedEntry({ circumstances, ...entry }: AuditEntry): AuditEntry {
+function purgedEntry({ circumstances, sealed: ____, ...entry }: AuditEntry): AuditEntry {
   const { relation: _, reference: __, note: ___, ...left } = circumstances ?? {}
   const told = Object.keys(left).length > 0 && { circumstances: left }
   return { ...entry, salt: null, record_hash: null, preferences: {}, ...told }

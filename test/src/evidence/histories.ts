@@ -20,7 +20,13 @@ export type Below = (count: number) => number
 
 /** A history, some imported, deleted, restored, or purged in whole or in part. */
 export function newHistory(below: Below, states: readonly Record<string, unknown>[]): AuditEntry[] {
-  const end: Action[][] = [[], ['deleted'], ['deleted', 'purged'], ['deleted', 'deleted', 'purged']]
+  const end: Action[][] = [
+    [],
+    ['deleted'],
+    ['deleted', 'purged'],
+    ['deleted', 'deleted', 'purged'],
+    ['deleted', 'purged', 'purged'],
+  ]
   const restores: Action[][] = [
     ['deleted', 'restored'],
     ['deleted', 'restored_despite_erasure'],
@@ -28,7 +34,7 @@ export function newHistory(below: Below, states: readonly Record<string, unknown
   const changes = Array.from({ length: below(6) }, () => restores[below(6)] ?? ['updated' as Action]).flat()
   const beginning =
     below(3) === 0 ? Array.from({ length: 1 + below(3) }, (): Action => 'imported') : ['created' as Action]
-  const actions: Action[] = [...beginning, ...changes, ...(end[below(4)] ?? [])]
+  const actions: Action[] = [...beginning, ...changes, ...(end[below(5)] ?? [])]
   const drawn = actions.map(() => below(states.length))
   const kinds: Actor[] = [system, { kind: 'user', id: '01939d2c-0000-7000-8000-00000000000c' }, { kind: 'api_key', id }]
   const actors = actions.map(() => kinds[below(3)] ?? system)
@@ -39,15 +45,18 @@ export function newHistory(below: Below, states: readonly Record<string, unknown
     if (action === 'deleted') return isErasure(actions, index, below) ? { erased: true } : undefined
     return answers.includes(action) ? { ...(below(4) === 0 && { gpc: true }), ...told } : undefined
   })
+  const withProof = [undefined, true, false][below(3)]
   const make = (list: readonly Action[]) =>
     historyWith(
       list,
       index => states[drawn[index] ?? 0] ?? {},
       index => actors[index] ?? system,
       index => facts[index],
+      undefined,
+      withProof,
     )
   const entries = make(actions)
-  if (actions.at(-1) !== 'purged') return entries
+  if (actions.at(-1) !== 'purged' || actions.at(-2) === 'purged') return entries
   const kept = 1 + below(entries.length - 1) // a purge empties the oldest entries first
   return entries.map((entry, index) =>
     index >= kept && index < entries.length - 1 ? { ...(make(actions.slice(0, -1))[index] as AuditEntry) } : entry,

@@ -2,7 +2,16 @@ import { describe, expect, it } from 'vitest'
 import type { AuditEntry } from '../../../src/contract/index.ts'
 import type { Action, Facts } from '../../../src/evidence/chain.ts'
 import { verifyAudit } from '../../../src/evidence/history.ts'
-import { circumstancesOf, historyOf, historyWith, id, importedFacts, purgedAnew, start } from './chains.ts'
+import {
+  circumstancesOf,
+  historyOf,
+  historyWith,
+  id,
+  importedFacts,
+  purgedAnew,
+  sealedHistory,
+  start,
+} from './chains.ts'
 
 const histories = {
   'a record that never changed': () => historyOf('created'),
@@ -19,6 +28,9 @@ const histories = {
   'answers with the signal of a browser': () => withFacts(['created', 'updated'], () => ({ gpc: true })),
   'answers with their circumstances': () => withCircumstances(['created', 'updated', 'deleted']),
   'purged answers with their circumstances': () => withCircumstances(['created', 'updated', 'deleted', 'purged']),
+  'a purged one with a sealed proof': () => sealedHistory(true, 'created', 'updated', 'deleted', 'purged'),
+  'one whose sealed proof is not shown': () => sealedHistory(false, 'created', 'updated', 'deleted', 'purged'),
+  'one purged again': () => sealedHistory(true, 'created', 'updated', 'deleted', 'purged', 'purged'),
   'an imported answer with its circumstances': () => withCircumstances(['imported', 'deleted', 'purged']),
 }
 
@@ -66,6 +78,8 @@ describe.each(Object.entries(histories))('the history of %s', (_, make) => {
       gpc: value => (value ? undefined : true),
       circumstances: value => (value ? { ...value, note: 'another' } : { note: 'another' }),
       erased: value => (value ? undefined : true),
+      sealed: value =>
+        value ? { ...value, basis: 'another' } : { basis: 'x', until: later, proof_hash: '00'.repeat(32) },
     }
     for (const index of make().keys()) {
       for (const name of Object.keys(others) as (keyof AuditEntry)[]) {
@@ -136,6 +150,7 @@ it.each([
   ['a purge of what was restored', ['created', 'deleted', 'restored', 'purged']],
   ['a restore of what was not deleted', ['created', 'restored']],
   ['a second restore', ['created', 'deleted', 'restored', 'restored_despite_erasure']],
+  ['a third purge', ['created', 'deleted', 'purged', 'purged', 'purged']],
   ['a restore after the purge', ['created', 'deleted', 'purged', 'restored_despite_erasure']],
 ] as const)('does not verify with %s, even if its hashes do', (_, actions) => {
   expect(verifyAudit(id, historyOf(...actions))).toMatchObject({
@@ -182,6 +197,31 @@ it.each([
     expect(verified.detail).not.toContain('recorded')
   },
 )
+
+describe('a sealed proof', () => {
+  const entries = sealedHistory(true, 'created', 'updated', 'deleted', 'purged')
+  const purge = entries.at(-1) as AuditEntry
+  const shown = purge.sealed as NonNullable<AuditEntry['sealed']>
+  it.each([
+    ['reason', { basis: 'another' }],
+    ['end', { until: '2037-01-31T09:30:02.000Z' }],
+    ['hash', { proof_hash: '00'.repeat(32) }],
+    ['person', { subject_hmac: '00'.repeat(32) }],
+    ['answer', { answers: shown.answers?.toSpliced(0, 1) }],
+    ['person alone', { answers: undefined }],
+  ])('when its %s is changed or removed, does not verify', (_, change) => {
+    const changed = entries.with(-1, { ...purge, sealed: { ...shown, ...change } })
+    expect(verifyAudit(id, changed).result).toBe('not_valid')
+  })
+
+  it('when another one follows after a second purge, does not verify', () => {
+    const again = sealedHistory(true, 'created', 'updated', 'deleted', 'purged', 'purged')
+    expect(again[3]).toMatchObject({ salt: null, record_hash: null })
+    expect(verifyAudit(id, again.with(-1, { ...(again[4] as AuditEntry), sealed: shown })).detail).toContain(
+      'purged cannot follow purged',
+    )
+  })
+})
 
 describe.each([
   ['before a purge', ['created', 'deleted']],

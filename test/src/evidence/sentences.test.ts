@@ -41,6 +41,10 @@ const tests: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
   'test/server/subjects/purge-certificate.test.ts': {
     'does not certify a purged record if': ['purge certificate:'],
   },
+  'test/server/subjects/sealed.test.ts': {
+    'leaves nothing of a record without a subject, or whose period has ended': ['purge certificate, `sealed`:'],
+    'and 404 for any other and any other record': ['`presented` of an evidence pack:'],
+  },
   'test/e2e/accounts.test.ts': {
     'with the key of another account, reveals nothing about the records of the first': [
       'erasure receipt: `statement`: ',

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
 import { api } from '../../../../src/contract/api.ts'
+import { describeSealed } from '../../../../src/contract/retention.ts'
 import type { Site } from '../../../../src/contract/sites.ts'
 import { visible } from '../../../../src/output/safe.ts'
 import { useCall } from '../call.ts'
@@ -96,6 +97,7 @@ function Facts({ site }: { readonly site: Site }) {
         'Policy version': String(site.policy_version),
         'Allowed origins': <Text of={site.allowed_origins.join(' ')} />,
         'Deletes records': never(site.retention),
+        'Sealed proof of purged records': describeSealed(site.sealed_proof) || 'none',
         'Strict notices': site.strict_notices ? 'yes' : 'no',
         Created: <Time at={site.created_at} />,
         Updated: <Time at={site.updated_at} />,

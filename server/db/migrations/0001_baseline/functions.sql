@@ -1,7 +1,7 @@
 -- The only changes of history and log after their insert. The functions run with the rights of the role that owns the tables, so
 -- that the service's role needs none to change them (server/db/grants.ts). On Citus each runs on the account's server.
 
--- Removes salts, preferences and the personal part of circumstances of at most `reach` entries of purged records, from the oldest on,
+-- Removes salts, preferences, sealed proofs and the personal part of circumstances of at most `reach` entries of purged records, from the oldest on,
 -- and dates the purge of a record that has none left. It only touches a deleted record whose newest entry, in its history and in the
 -- log, is that of a purge.
 create or replace function strip_history(for_account uuid, ids uuid[], reach integer) returns jsonb
@@ -32,7 +32,7 @@ begin
       where account_id = for_account and consent_id = purge.id and version < purge.version and salt is not null
       order by version limit reach - stripped) as remaining;
     update consent_history set
-      salt = null, preferences = '{}', circumstances = nullif(circumstances - array['note', 'reference', 'relation'], '{}')
+      salt = null, preferences = '{}', sealed = null, circumstances = nullif(circumstances - array['note', 'reference', 'relation'], '{}')
     where account_id = for_account and consent_id = purge.id and version <= last and salt is not null;
     stripped := stripped + count;
     exit when stripped = reach;

@@ -18,12 +18,21 @@ create table consent_history (
   gpc boolean, -- true if the answer came with Sec-GPC: 1, else null
   circumstances jsonb, -- how the answer was given, as reported by the sender; without its personal part after a purge
   erased boolean, -- true of a deletion by an erasure request, else null
+  sealed jsonb, -- of a purge: what the holder of the identifier can prove, until an instant; else null
   salt bytea,
   payload_hash bytea not null,
   hash bytea not null,
   primary key (account_id, consent_id, version),
   foreign key (account_id, consent_id) references consents
 );
+
+create index consent_history_sealed on consent_history (account_id, (sealed->>'subject_hmac'), consent_id)
+  where sealed is not null;
+create index consent_history_sealed_until on consent_history (account_id, (sealed->>'until') collate "C", consent_id)
+  where sealed is not null;
+-- No sample of them stays in the planner's statistics once they are removed.
+alter table consent_history alter column sealed set statistics 0;
+alter index consent_history_sealed alter column 2 set statistics 0;
 
 -- Every audit entry once more, by its hash alone: the leaves of the account's Merkle tree. Written in one statement with the
 -- entry, and without a foreign key: it says what was there when the entry is gone.

@@ -30,7 +30,7 @@ describe('sites list', () => {
     holding()
     const { stdout } = await runAs(cli, ['sites', 'list', '--header'])
     expect(stdout.split('\n')[0]).toBe(
-      'id\tname\tpolicy_version\tallowed_origins\tcreated_at\tupdated_at\tretention\tstrict_notices\tarchived_at',
+      'id\tname\tpolicy_version\tallowed_origins\tcreated_at\tupdated_at\tretention\tstrict_notices\tarchived_at\tsealed_proof',
     )
   })
 

@@ -1,0 +1,49 @@
+import type { Sql } from 'postgres'
+import type { SealedSetting } from '../../src/contract/index.ts'
+import { toArrayLiteral } from '../db/fragments.ts'
+import { andReached, type Reach } from '../db/reach.ts'
+
+export interface SealedProofRow {
+  record_id: string
+  site_id: string
+  purged_at: Date
+  basis: string
+  until: string
+}
+
+/** Newest record first. */
+export function listSealed(sql: Sql, reach: Reach, subjectHmac: string, limit: number): Promise<SealedProofRow[]> {
+  return sql<SealedProofRow[]>`
+    select p.consent_id as record_id, c.site_id, p.created_at as purged_at, p.sealed->>'basis' as basis,
+      p.sealed->>'until' as until
+    from consent_history p
+    cross join lateral (
+      select site_id from consents where account_id = ${reach.accountId} and id = p.consent_id offset 0
+    ) c
+    where p.account_id = ${reach.accountId} and p.sealed is not null and p.sealed->>'subject_hmac' = ${subjectHmac}
+      ${andReached(sql, reach, sql`c.site_id`)}
+    order by p.consent_id desc limit ${limit}`
+}
+
+/** True if a purge of the record sealed this HMAC. */
+export async function isSealed(sql: Sql, reach: Reach, id: string, subjectHmac: string): Promise<boolean> {
+  const rows = await sql`
+    select 1 from consent_history p
+    cross join lateral (
+      select site_id from consents where account_id = ${reach.accountId} and id = p.consent_id offset 0
+    ) c
+    where p.account_id = ${reach.accountId} and p.consent_id = ${id} and p.sealed is not null
+      and p.sealed->>'subject_hmac' = ${subjectHmac} ${andReached(sql, reach, sql`c.site_id`)}`
+  return rows.length > 0
+}
+
+export interface SealedSite extends SealedSetting {
+  site_id: string
+}
+
+export function findSealedSites(sql: Sql, accountId: string, ids: readonly string[]): Promise<SealedSite[]> {
+  return sql<SealedSite[]>`
+    select id as site_id, sealed_proof->>'basis' as basis, sealed_proof->>'period' as period from sites
+    where account_id = ${accountId} and id = any (${toArrayLiteral(ids)}::uuid[]) and sealed_proof is not null
+    order by id`
+}
