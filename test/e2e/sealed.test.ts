@@ -1,0 +1,57 @@
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { expect, it } from 'vitest'
+import { runBinary } from '../support/cli.ts'
+import { hasVerifier, runVerifier } from '../support/verifier.ts'
+import { newOwner } from './owner.ts'
+import { useServed } from './served.ts'
+
+const served = useServed('sealed')
+const maria = 'maría@example.com'
+
+it('evidence --sealed › proves the answers of a purged person to whom the identifier was shown, and to nobody else', async () => {
+  const { account, signedIn, withKey } = await newOwner(served, 'sealed')
+  const run = (...args: string[]) => withKey(account.api_key, ...args)
+  const flags = ['--seal-proof', '10y', '--basis', 'GDPR Art. 17(3)(e)']
+  const updated = await signedIn('sites', 'update', account.site.id, ...flags)
+  expect(updated.sealed_proof).toEqual({ basis: 'GDPR Art. 17(3)(e)', period: 'P10Y' })
+
+  const { stdout: id } = await run(
+    'create',
+    '--site',
+    account.site.id,
+    '--subject',
+    maria,
+    '--accepted',
+    '--pref',
+    'news=true',
+    '-q',
+  )
+  await delay(10)
+  const given = new Date().toISOString()
+  const ask = ['check', maria, '--purpose', 'news', '-o', 'json']
+  expect((await run('subject', 'erase', maria, '--ticket', 'DSR-1', '--confirm', '1')).stderr).toContain(
+    'personal data to be purged after 30 days, but for sealed proofs',
+  )
+  const purged = await run('subject', 'purge', 'last', '--yes')
+  expect(purged.code, purged.stderr).toBe(0)
+  expect((await run('subject', 'verify', 'last', '--purged')).code).toBe(0)
+  expect((await run('subject', 'receipts', 'last')).stdout).toContain('but for 1 sealed proof until')
+
+  const answer = await run(...ask, '--at', given)
+  expect([answer.code, JSON.parse(answer.stdout)]).toMatchObject([0, { allowed: true, sealed: true }])
+  expect(answer.stderr).toContain('from the sealed proof of a purged record')
+  expect((await run(...ask)).code).toBe(3)
+  expect((await run('check', 'other', '--purpose', 'news', '--at', given)).code).toBe(3)
+
+  const out = join(served.folder.path, 'claim')
+  const nobody = await run('evidence', '--sealed', '--subject', 'maria@example.com', '--out', out)
+  expect(nobody).toMatchObject({ code: 3, stderr: expect.stringContaining('no sealed proof') })
+  const packed = await run('evidence', '--sealed', '--subject', maria, '--out', out)
+  expect(packed.code, packed.stderr).toBe(0)
+  const pack = join(out, id.trim())
+  const verified = await run('verify', pack)
+  expect([verified.code, verified.stdout]).toEqual([0, expect.stringContaining('is the one of the sealed proof')])
+  if (hasVerifier) expect(runVerifier([pack]).lines).toEqual([`${pack}: evidence pack is valid`])
+  expect((await runBinary(['admin', 'verify'], { env: served.service })).code).toBe(0)
+})
