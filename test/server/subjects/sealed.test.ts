@@ -2,7 +2,13 @@ import { createHash, createHmac } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseTar } from 'nanotar'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { useService } from '../../support/service.ts'
+import { wholeAccount } from '../../../server/db/reach.ts'
+import { checkSubject } from '../../../server/subjects/check.ts'
+import { standInOf } from '../../../server/subjects/hmac.ts'
+import { listSealed } from '../../../server/subjects/sealed-queries.ts'
+import { purgeStatement, sealedPurgeStatement } from '../../../src/contract/documents/purge-certificate.ts'
+import { schemaProblems } from '../../support/document-schema.ts'
+import { subjectSecret, useService } from '../../support/service.ts'
 import { newOwner, type Owner } from '../consents/records.ts'
 import { dumpDatabase, makeKey } from '../keys/keys.ts'
 import { insertChains } from '../purge/chains.ts'
@@ -32,6 +38,8 @@ const check = async (own: Owner, fields: Record<string, string>) => {
   const query = new URLSearchParams({ subject_id: maria, purpose: 'news', ...fields })
   return (await service.call('GET', `/api/v1/subjects/check?${query}`, { key: own.key })).body
 }
+const purge = async (own: Owner, ids: string[]) =>
+  (await service.call('POST', '/api/v1/subjects/purge', { key: own.key, body: { ids } })).body
 const evidence = (own: Pick<Owner, 'key'>, id: string, subject_id = maria) =>
   service.call('POST', `/api/v1/consents/${id}/evidence`, { key: own.key, body: { subject_id } })
 
@@ -70,6 +78,55 @@ describe('a purge on a site with sealed proofs', () => {
     await owner.remove(id)
     await purgeNow(service.sql)
     for (const each of [...ids, id]) expect((await owner.history(each)).body.data.at(-1)).not.toHaveProperty('sealed')
+    const { records, certificate } = await purge(owner, [...ids, id])
+    for (const record of [...records, ...JSON.parse(certificate).records]) expect(record).not.toHaveProperty('sealed')
+    expect(JSON.parse(certificate).statement).toBe(purgeStatement)
+  })
+
+  it('is certified with the proof that it leaves, and an erasure announces it', async () => {
+    const own = await newOwner(service)
+    await setSeal(own, { basis, period: 'P10D' })
+    const { id } = await own.create({ subject_id: maria })
+    const body = { subject_id: maria }
+    const erased = (await service.call('POST', '/api/v1/subjects/erase', { key: own.key, body })).body
+    expect(JSON.parse(erased.certificate)).toMatchObject({
+      statement: 'logically deleted; personal data to be purged after 30 days, but for sealed proofs',
+      sealed_proofs: [{ site_id: own.siteId, basis, period: 'P10D' }],
+    })
+    const { records, certificate } = await purge(own, [id])
+    const sealed = { basis, until: new Date(Date.parse(records[0].deleted_at) + 10 * dayMs).toISOString() }
+    expect([records, JSON.parse(certificate)]).toMatchObject([
+      [{ id, state: 'purged', sealed }],
+      { statement: sealedPurgeStatement, records: [{ id, sealed }] },
+    ])
+    expect([erased.certificate, certificate].flatMap(schemaProblems)).toEqual([])
+  })
+
+  it('when the proof is changed or removed past the service, verification reports it', async () => {
+    const own = await newOwner(service)
+    await setSeal(own, { basis, period: 'P10D' })
+    const [id = ''] = await insert(own, { at: new Date(Date.now() - dayMs) })
+    await purgeNow(service.sql)
+    const set = (change: string) => service.sql`
+      update consent_history set sealed = sealed || ${change}::text::jsonb where account_id = ${own.accountId} and consent_id = ${id} and sealed is not null`
+    const found = async () => (await verified(service.sql, { account: own.accountId })).findings.length
+    const [{ sealed } = { sealed: {} }] = await service.sql<{ sealed: object }[]>`
+      select sealed from consent_history where account_id = ${own.accountId} and consent_id = ${id} and sealed is not null`
+    for (const change of [
+      { basis: 'another' },
+      { until: '2099-01-01T00:00:00.000Z' },
+      { subject_hmac: '00'.repeat(32) },
+      { answers: [] },
+      { answers: 1 },
+    ]) {
+      await set(JSON.stringify(change))
+      expect([change, await found()]).toEqual([change, 1])
+      await set(JSON.stringify(sealed))
+    }
+    expect(await found()).toBe(0)
+    await service.sql`
+      update consent_history set sealed = null where account_id = ${own.accountId} and consent_id = ${id}`
+    expect(await found()).toBe(1)
   })
 
   it('removes the proof when its time has ended, unless a legal hold keeps it', async () => {
@@ -180,6 +237,26 @@ describe('POST /api/v1/subjects/sealed › 200', () => {
     expect(await find(await newOwner(service), maria)).toEqual([])
     expect(await find(own, maria.toUpperCase())).toEqual([])
     expect((await own.list(`include_deleted=true&subject_id=${maria}`)).body.data).toEqual([])
+  })
+
+  it('reads by the same statements for a known and an unknown identifier', async () => {
+    await insert(owner, { at: new Date(Date.now() - dayMs) })
+    await purgeNow(service.sql)
+    const reach = wholeAccount(owner.accountId)
+    const statementsOf = async (subject_id: string) => {
+      const texts: string[] = []
+      const sql = new Proxy(service.sql, {
+        apply: (target, self, args) => {
+          texts.push(String(args[0]))
+          return Reflect.apply(target, self, args)
+        },
+      })
+      const at = new Date(Date.now() - dayMs / 2).toISOString()
+      await checkSubject({ sql, subjectSecret }, reach, { subject_id, purpose: 'news', at })
+      await listSealed(sql, reach, standInOf({ subjectSecret }, owner, subject_id), 10)
+      return texts
+    }
+    expect(await statementsOf(maria)).toEqual(await statementsOf('nobody'))
   })
 
   it('no row of the database names the person, or a hash that can be guessed', async () => {
