@@ -35,8 +35,8 @@ database cannot be used meanwhile.
 With --without-secrets nobody can sign in, call the API, or sign with the file. It still has all records, histories
 and settings. Where it is imported, users need new passwords, callers new API keys, and sites new tokens; sessions,
 cursors and visitors' tokens end, and pseudonyms of subjects change: legal holds find nobody until they are added
-again. The log of signing keys begins anew if the key was in the database. The administrators' log keeps its SHA-256
-digests of keys, which nobody can invert.
+again, and no identifier finds its sealed proofs. The log of signing keys begins anew if the key was in the database.
+The administrators' log keeps its SHA-256 digests of keys, which nobody can invert.
 
 Examples:
   $ consentctl admin export consents.ndjson

@@ -116,6 +116,7 @@ function describe(entry: Entry, { before, answers, index }: Place): string[] {
     ...(event ? changeOf('consent', stateWords[event.state], earlier && stateWords[earlier.state]) : []),
     ...(entry.gpc ? ['with Sec-GPC: 1'] : []),
     ...circumstancesOf(entry),
+    ...(entry.sealed ? [`keeps a sealed proof until ${entry.sealed.until}: ${entry.sealed.basis}`] : []),
   ]
 }
 
