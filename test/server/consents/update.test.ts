@@ -77,19 +77,25 @@ describe('PUT /api/v1/consents/{id} › 200', () => {
   it('loses none of 32 concurrent updates of a record: versions have no gaps and times are in order', async () => {
     const { id } = await owner.create({ preferences: { n: -1 } })
     const numbers = Array.from({ length: 32 }, (_, n) => n)
-    const update = (n: number) => untilAdmitted(() => owner.update(id, { preferences: { n } }))
+    let sent = 0
+    const update = (n: number) =>
+      untilAdmitted(() => {
+        sent += 1 // one whose answer did not come in time may have been made
+        return owner.update(id, { preferences: { n } })
+      })
     const answers = await Promise.all(numbers.map(update))
     expect(answers.map(answer => answer.status)).toEqual(numbers.map(() => 200))
     expect(answers.map(answer => answer.body.preferences.n)).toEqual(numbers)
     const entries = await entriesOf(id)
     const seen = entries.map(entry => entry.preferences?.['n'] as number)
-    expect(seen.toSorted((a, b) => a - b)).toEqual([-1, ...numbers])
+    expect([...new Set(seen)].sort((a, b) => a - b)).toEqual([-1, ...numbers])
+    expect(seen.length).toBeLessThanOrEqual(1 + sent)
     const times = entries.map(entry => entry.created_at)
     expect(times).toEqual(times.toSorted())
     const rows = await service.sql`select version from consent_history where consent_id = ${id} order by version`
-    expect(rows.map(row => row['version'])).toEqual(Array.from({ length: 33 }, (_, index) => index + 1))
+    expect(rows.map(row => row['version'])).toEqual(entries.map((_, index) => index + 1))
     const [record] = await service.sql`select version from consents where id = ${id}`
-    expect(record?.['version']).toBe(33)
+    expect(record?.['version']).toBe(entries.length)
     expect((await owner.get(id)).body.preferences).toEqual(entries.at(-1)?.preferences)
   })
 
