@@ -17,6 +17,8 @@ export interface DecidingRow {
   site_id: string
   accepted: boolean
   answer: unknown
+  /** True if the preferences have the purpose. */
+  is_named: boolean
   policy_version: number
   version: number
   created_at: Date
@@ -47,7 +49,7 @@ export interface DecidingRow {
   renewal_effective_from: Date | null
 }
 
-/** Selects the newest answer of each site; of these, the newest that has the purpose, else the newest. */
+/** Selects the newest answer of each site; without `at` only that of these that decides, as `findNewest` does. */
 function deciding(sql: Sql, reach: Reach, { subjectId, purpose, siteId, onlyWitnessed, at }: Question): Fragment {
   const { accountId } = reach
   const of = { subject: sql`${subjectId}`, site: sql`s.id`, purpose: sql`${purpose}::text`, onlyWitnessed, at }
@@ -55,7 +57,7 @@ function deciding(sql: Sql, reach: Reach, { subjectId, purpose, siteId, onlyWitn
     select s.id as site_id, a.* from sites s
     cross join lateral (${newestAnswer(sql, accountId, of)}) a
     where s.account_id = ${accountId} ${andReached(sql, reach, sql`s.id`)} ${siteId === undefined ? empty(sql) : sql`and s.id = ${siteId}`}
-    order by a.preferences ? ${purpose}::text desc, a.answered_at desc, a.id desc limit 1`
+    ${at ? empty(sql) : sql`order by a.preferences ? ${purpose}::text desc, a.answered_at desc, a.id desc limit 1`}`
 }
 
 const noticeColumns = staticFragment(
@@ -86,13 +88,14 @@ function joinNotices(sql: Sql, accountId: string, { at, now }: Pick<Question, 'a
     ) r on true`
 }
 
-/** Returns undefined if the subject had no live record. One statement, so that no change comes in between. */
-export async function findDeciding(sql: Sql, reach: Reach, question: Question): Promise<DecidingRow | undefined> {
+/** One statement, so that no change comes in between. */
+export function findDeciding(sql: Sql, reach: Reach, question: Question): Promise<DecidingRow[]> {
   const { accountId } = reach
   const { purpose } = question
-  const [row] = await sql<DecidingRow[]>`
+  return sql<DecidingRow[]>`
     with d as (${deciding(sql, reach, question)})
-    select d.id, d.site_id, d.accepted, d.preferences -> ${purpose}::text as answer, d.policy_version, d.version,
+    select d.id, d.site_id, d.accepted, d.preferences -> ${purpose}::text as answer,
+      d.preferences ? ${purpose}::text as is_named, d.policy_version, d.version,
       d.created_at, d.expires_at, d.notice_locale, d.notice_entry, d.origin_system, d.origin_id, d.origin_evidence,
       d.answered_at, d.witnessed, case when d.witnessed then said.stated_at else said.given_at end as stated_at, said.given_at,
       exists (
@@ -113,12 +116,11 @@ export async function findDeciding(sql: Sql, reach: Reach, question: Question): 
         and h.action in ('created', 'imported', 'updated')
     ) said
     ${joinNotices(sql, accountId, question)}`
-  return row
 }
 
 /** A purged record of the subject as it was at the instant, with what its purge sealed. */
 export interface SealedState
-  extends Omit<DecidingRow, 'answer' | 'was_given' | 'was_answered' | 'witnessed' | 'answered_at'> {
+  extends Omit<DecidingRow, 'answer' | 'is_named' | 'was_given' | 'was_answered' | 'witnessed' | 'answered_at'> {
   answers: { version: number; preferences: Record<string, boolean> }[]
   /** Of the entries in `answers`: version, acceptance, the time in milliseconds, true if imported. */
   entries: [version: number, accepted: boolean, at: number, isImported: boolean][]

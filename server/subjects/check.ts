@@ -44,23 +44,35 @@ async function findNewest(
 ): Promise<DecidingRow | undefined> {
   const { at, subjectId } = question
   const stored = await findDeciding(sql, reach, question)
-  if (!at) return stored
-  const sealed = await findSealedAnswer(sql, reach, standInOf(secret, reach, subjectId), { ...question, at })
-  return sealed && isNewer(sealed, stored) ? sealed : stored
+  if (!at) return stored[0]
+  const states = await findSealedStates(sql, reach, standInOf(secret, reach, subjectId), { ...question, at })
+  const sealed = states.flatMap(state => answerOf(state, question.purpose) ?? [])
+  const bySite = new Map<string, DecidingRow>()
+  for (const row of [...stored, ...sealed.filter(({ witnessed }) => witnessed || !question.onlyWitnessed)]) {
+    const other = bySite.get(row.site_id)
+    if (!other || isNewer(row, other)) bySite.set(row.site_id, row)
+  }
+  const rows = [...bySite.values()]
+  return rows.reduce<DecidingRow | undefined>(
+    (chosen, row) => (chosen && !decidesOver(row, chosen) ? chosen : row),
+    undefined,
+  )
 }
 
-/** The newest sealed answer for the purpose; without one, the newest sealed answer. */
-async function findSealedAnswer(
-  sql: Sql,
-  reach: Reach,
-  subjectHmac: string,
-  question: Question & { readonly at: NonNullable<Question['at']> },
-): Promise<DecidingRow | undefined> {
-  const rows = (await findSealedStates(sql, reach, subjectHmac, question)).flatMap(state => {
-    const row = answerOf(state, question.purpose)
-    return row && (row.witnessed || !question.onlyWitnessed) ? [row] : []
-  })
-  return rows.reduce<DecidingRow | undefined>((newest, row) => (isNewer(row, newest) ? row : newest), undefined)
+/** On one site, where of two answers of one moment that to this service counts. */
+function isNewer(one: DecidingRow, other: DecidingRow): boolean {
+  const isSameTime = one.answered_at.getTime() === other.answered_at.getTime()
+  return isSameTime && one.witnessed !== other.witnessed ? one.witnessed : isLater(one, other)
+}
+
+/** Between sites, where an answer that has the purpose comes first. */
+function decidesOver(one: DecidingRow, other: DecidingRow): boolean {
+  return one.is_named === other.is_named ? isLater(one, other) : one.is_named
+}
+
+function isLater(one: DecidingRow, other: DecidingRow): boolean {
+  const difference = one.answered_at.getTime() - other.answered_at.getTime()
+  return difference === 0 ? one.id > other.id : difference > 0
 }
 
 /** Undefined if no answer until then is sealed. */
@@ -75,21 +87,18 @@ function answerOf({ answers, entries, ...state }: SealedState, purpose: string):
   if (!last) return undefined
   const before = given.findLastIndex(({ accepted, answer }) => accepted !== last.accepted || answer !== last.answer)
   const newest = given[before + 1] ?? last
+  const givenAt = newest.isImported ? state.given_at : null
   return {
     ...state,
+    stated_at: givenAt ?? state.stated_at,
     answer: last.answer,
+    is_named: last.answer !== undefined,
     is_sealed: true,
-    answered_at: new Date(newest.at),
+    answered_at: givenAt ?? new Date(newest.at),
     witnessed: !newest.isImported,
     was_given: given.slice(0, -1).some(({ accepted, answer }) => accepted && answer === true),
     was_answered: given.slice(0, -1).some(({ answer }) => answer !== undefined),
   }
-}
-
-function isNewer(one: DecidingRow, other: DecidingRow | undefined): boolean {
-  if (other === undefined) return true
-  const [isNamed, isOtherNamed] = [one, other].map(({ answer }) => (answer ?? null) !== null)
-  return isNamed === isOtherNamed ? one.answered_at > other.answered_at : isNamed === true
 }
 
 const nothing = { record: null, notice: null, renewal: null, origin: null, given_at: null, witnessed: null }

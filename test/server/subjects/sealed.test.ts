@@ -9,6 +9,7 @@ import { listSealed } from '../../../server/subjects/sealed-queries.ts'
 import { purgeStatement, sealedPurgeStatement } from '../../../src/contract/documents/purge-certificate.ts'
 import { schemaProblems } from '../../support/document-schema.ts'
 import { subjectSecret, useService } from '../../support/service.ts'
+import { newImporter } from '../consents/imports.ts'
 import { newOwner, type Owner } from '../consents/records.ts'
 import { dumpDatabase, makeKey } from '../keys/keys.ts'
 import { insertChains } from '../purge/chains.ts'
@@ -188,6 +189,45 @@ describe('GET /api/v1/subjects/check › 200 › with a time', () => {
     const live = await own.create({ subject_id: maria, accepted: true, preferences: { news: true } })
     await delay(5)
     expect(await check(own, { at: new Date().toISOString() })).toMatchObject({ record: { id: live.id } })
+  })
+})
+
+describe('GET /api/v1/subjects/check › 200 › with a time and several records', () => {
+  it('answers after the purge of each record what it answered before', async () => {
+    const own = await newImporter(service)
+    await setSeal(own, { basis, period: 'P10D' })
+    const other = await newSite(service, own)
+    await setSeal(own, { basis, period: 'P10D' }, other)
+    const times: string[] = []
+    const step = async <T>(work: () => Promise<T>): Promise<T> => {
+      const done = await work()
+      await delay(5)
+      times.push(new Date().toISOString())
+      await delay(5)
+      return done
+    }
+    const preferences = { news: true, ads: false }
+    const imported = await step(() => own.importOne({ subject_id: maria, preferences }))
+    const elsewhere = await step(() => own.create({ subject_id: maria, site_id: other, accepted: true, preferences }))
+    await step(() => own.update(imported, { preferences: { news: true, ads: true } }))
+    const given = await step(() => own.create({ subject_id: maria, accepted: true, preferences }))
+    const refused = await step(() => own.create({ subject_id: maria, accepted: false, preferences: {} }))
+    const questions = times.flatMap(at =>
+      ['news', 'ads', 'none'].flatMap(purpose => [{}, { site_id: own.siteId }].map(of => ({ ...of, at, purpose }))),
+    )
+    const ask = async () => {
+      const all = await Promise.all(questions.map(question => check(own, question)))
+      return all.map(({ reason, record, given_at, witnessed, site_id }, index) => ({
+        ...{ ...questions[index], reason, record, given_at, witnessed, site_id },
+      }))
+    }
+    const before = await ask()
+    expect(new Set(before.map(({ reason }) => reason)).size).toBeGreaterThan(2)
+    for (const id of [given, elsewhere, refused].map(each => each.id).concat(imported)) {
+      await own.remove(id)
+      await purge(own, [id])
+      expect(await ask(), id).toEqual(before)
+    }
   })
 })
 
