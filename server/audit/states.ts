@@ -79,11 +79,16 @@ export function detailsDigest(sql: Sql, { ticket, hmacs, assignee, reasons }: Re
     ${assignee}, ${reasons})::text, 'UTF8')), 'hex')`
 }
 
-/** Row `d` of operator_documents. */
+/** Row `d` of operator_documents, without what could name the person: a digest covers that. */
 export const documentState = staticFragment(
   sql => sql`jsonb_build_object('id', d.id, 'sha256', encode(sha256(convert_to(d.document, 'UTF8')), 'hex'),
     'stored_sha256', encode(d.sha256, 'hex'), 'type', d.type, 'number', d.number, 'key_id', d.key_id,
-    'public_key', encode(d.public_key, 'base64'), 'ticket', d.ticket, 'subject_hmacs', d.subject_hmacs,
+    'public_key', encode(d.public_key, 'base64'), 'details_sha256', ${detailsDigest(sql, {
+      ticket: sql`d.ticket`,
+      hmacs: sql`d.subject_hmacs`,
+      assignee: sql`null`,
+      reasons: sql`null`,
+    })},
     'created_at', ${instant(sql, sql`d.created_at`)})`,
 )
 

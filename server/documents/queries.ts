@@ -71,8 +71,8 @@ export async function listDocuments(
       window newest as (order by d.id desc)
     )
     select ${columns(sql)}, d.place < d.total as has_more,
-      (select min(f.created_at) from operator_documents f where f.account_id = ${accountId} and f.key_id = d.key_id)
-        as key_known_since
+      (select f.created_at from operator_documents f where f.account_id = ${accountId} and f.key_id = d.key_id
+        order by f.id limit 1) as key_known_since
     from found d where d.place <= ${limit} and (d.place = 1 or d.size <= ${documentPageLimit})
     order by d.id desc`
   return { rows, hasMore: rows.at(-1)?.has_more ?? false }

@@ -4,6 +4,8 @@ import {
   type DocumentDraft,
   type DocumentPage,
   type DocumentQuery,
+  documentHmacsLimit,
+  documentTicketLimit,
   type KeptDocument,
   type SubjectHmacs,
   storable,
@@ -65,6 +67,9 @@ function readDocument(text: string, key: KeyObject, { accountId }: Caller): Oper
   if (data.account_id !== accountId) throw wrong('is of another account')
   if (data.hmac_key !== 'account') throw wrong('names the person by HMACs of the profile, not of the account')
   if (data.subjects !== null) throw wrong('names the person in clear text')
+  if (data.ticket.length > documentTicketLimit)
+    throw wrong(`has a ticket of more than ${documentTicketLimit} characters`)
+  if (data.subject_hmacs.length > documentHmacsLimit) throw wrong(`names more than ${documentHmacsLimit} identifiers`)
   if (!storable(data.ticket)) throw wrong('has a ticket that cannot be stored')
   return data
 }

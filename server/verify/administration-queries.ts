@@ -63,6 +63,9 @@ const rowsPerPage = 500
 /** Each text of up to 1 MiB is hashed. */
 const noticesPerPage = 20
 
+/** Each has at most 1 MiB. */
+const documentsPerPage = 50
+
 export async function* listSettings(sql: Sql, accountId: string): AsyncGenerator<readonly SettingRow[]> {
   yield await sql<SettingRow[]>`
     select 'account' as name, ${accountState(sql)}::text as state from accounts a where account_id = ${accountId}`
@@ -96,10 +99,10 @@ export async function* listSettings(sql: Sql, accountId: string): AsyncGenerator
       where r.account_id = ${accountId} and r.id > ${last?.id ?? noId} order by r.id limit ${rowsPerPage}`,
   )
   yield* pages<SettingRow & { readonly id: string }>(
-    rowsPerPage,
+    documentsPerPage,
     last => sql`
       select d.id, 'document ' || d.id as name, ${documentState(sql)}::text as state from operator_documents d
-      where d.account_id = ${accountId} and d.id > ${last?.id ?? noId} order by d.id limit ${rowsPerPage}`,
+      where d.account_id = ${accountId} and d.id > ${last?.id ?? noId} order by d.id limit ${documentsPerPage}`,
   )
   yield* pages<SettingRow & { readonly id: string }>(
     rowsPerPage,

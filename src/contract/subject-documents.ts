@@ -11,6 +11,10 @@ export const documentLimit = 1024 * 1024
 /** Of a page, in characters of its documents, unless it has only one. */
 export const documentPageLimit = 4 * documentLimit
 
+export const documentTicketLimit = 100
+
+export const documentHmacsLimit = 1000
+
 const Text = z.string().meta({ examples: ['{\n  "type": "erasure_receipt",\n  "version": 1,\n  ...'] })
 
 const PublicKey = z.string().meta({
@@ -44,7 +48,7 @@ export const DocumentDraft = z.strictObject({
 export type DocumentDraft = z.output<typeof DocumentDraft>
 
 export const DocumentQuery = z.strictObject({
-  ticket: text(1, 100).optional(),
+  ticket: text(1, documentTicketLimit).optional(),
   subject_hmac: FileDigest.optional().describe('Of an identifier of the person, by `POST /api/v1/subjects/hmacs`.'),
   key_id: text(1, 100).optional().describe('The signing key, as in the documents.'),
   sha256: z
@@ -118,8 +122,7 @@ export const documentsDocs: ResourceDocs<typeof documents> = {
     'Signed documents in which operators state what they did to answer a request: erasure records (`erasure_receipt`) and withdrawal records (`withdrawal_receipt`). They are kept as they were signed, and each has an entry in the administrators’ log with its SHA-256, so that none can be changed or removed without `admin verify` finding it. None of it is ever rejected for quota.',
   endpoints: {
     keep: {
-      description:
-        'The document must be of this account, match its schema and have a valid signature of this key. It must name the person by the HMACs of the account (`"hmac_key": "account"`) and not in clear text (`"subjects": null`). One of an erasure needs the scope `erase`. The same document again changes nothing. What the document says is the statement of its signer: the service verifies the signature, not the statement, and anyone who may keep documents can sign one.',
+      description: `The document must be of this account, match its schema and have a valid signature of this key. It must name the person by the HMACs of the account (\`"hmac_key": "account"\`) and not in clear text (\`"subjects": null\`), with at most ${documentHmacsLimit} identifiers and ${documentTicketLimit} characters of the ticket. One of an erasure needs the scope \`erase\`. The same document again changes nothing. What the document says is the statement of its signer: the service verifies the signature, not the statement, and anyone who may keep documents can sign one.`,
     },
     list: {
       description: `A page has fewer documents than \`limit\` if they have more than ${documentPageLimit / 1024 / 1024} MiB. \`key_known_since\` tells a key that was used for years from one that came with this document.`,

@@ -40,12 +40,12 @@ describe('POST /api/v1/subjects/documents › 201', () => {
     expect(answers.map(each => each.body)).toEqual([body, body, body])
     expect((await list(owner)).data).toEqual([body])
     const { body: entries } = await service.call('GET', '/api/v1/audit?target=document', { key: owner.key })
-    const { ticket, number, key_id } = JSON.parse(draft.document)
+    const { number, key_id } = JSON.parse(draft.document)
     expect(entries.data).toEqual([
       expect.objectContaining({
         action: 'document_kept',
         actor: expect.objectContaining({ kind: 'api_key', id: owner.keyId }),
-        after: expect.objectContaining({ id: body.id, sha256: body.sha256, ticket, number, key_id }),
+        after: expect.objectContaining({ id: body.id, sha256: body.sha256, number, key_id }),
       }),
     ])
     expect(await details(owner)).toEqual([])
