@@ -2,6 +2,8 @@ import type { ConsentReceipt } from '../contract/documents/consent-receipt.ts'
 import { purposeWords } from './state.ts'
 import { NotValid } from './verdict.ts'
 
+type NewerAnswer = ConsentReceipt['newer_answers'][number]
+
 type Status = Pick<ConsentReceipt, 'consent_status' | 'purposes'>
 
 /** Such as `withdrawn (marketing withdrawn since 2026-02-01T09:30:00.000Z)`. */
@@ -17,18 +19,24 @@ function describeStatus({ consent_status, purposes }: Status): string {
 
 /** Continues the sentence about a receipt; empty without a newer answer. Answers of one record, time and state are one. */
 export function describeNewer({ newer_answers: newer }: Pick<ConsentReceipt, 'newer_answers'>): string {
-  const groups = new Map<string, string[]>()
-  for (const { purpose, record_id, answered_at, state } of newer) {
-    const told = state === null ? 'see its history for what was answered' : describeState(state)
-    const rest = `of ${answered_at} was recorded for the same identifier on this site, in the record ${record_id}: ${told}`
-    groups.set(rest, [...(groups.get(rest) ?? []), ...(purpose === null ? [] : [JSON.stringify(purpose)])])
+  const groups = new Map<string, NewerAnswer[]>()
+  for (const answer of newer) {
+    const key = `${answer.record_id} ${answer.answered_at} ${answer.state}`
+    groups.set(key, [...(groups.get(key) ?? []), answer])
   }
-  return [...groups]
-    .map(([rest, names]) => `; a newer answer ${names.length > 0 ? `about ${names.join(', ')} ` : ''}${rest}`)
-    .join('')
+  return [...groups.values()].map(describeGroup).join('')
 }
 
-function describeState(state: NonNullable<ConsentReceipt['newer_answers'][number]['state']>): string {
+function describeGroup(answers: readonly NewerAnswer[]): string {
+  const [{ record_id, answered_at, state } = answers[0] as NewerAnswer] = answers
+  const names = answers.flatMap(({ purpose }) => (purpose === null ? [] : JSON.stringify(purpose))).join(', ')
+  const place = `for the same identifier on this site, in the record ${record_id}`
+  if (state === 'not_answered') return `; a newer answer of ${answered_at} was recorded ${place}, without ${names}`
+  const told = state === null ? 'see its history for what was answered' : describeState(state)
+  return `; a newer answer ${names && `about ${names} `}of ${answered_at} was recorded ${place}: ${told}`
+}
+
+function describeState(state: NonNullable<NewerAnswer['state']>): string {
   return state === 'partly' ? 'given in part' : state.replace('_', ' ')
 }
 

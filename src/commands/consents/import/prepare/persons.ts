@@ -142,8 +142,8 @@ function combine(person: OpenPerson, before: Answer, event: AnswerEvent, { isWho
   }
   const isNew = purposes.length === 0 ? !isWhole : purposes.some(([name]) => !before.purposes.has(name))
   for (const [name, given] of purposes) before.purposes.set(name, given)
-  before.circumstances ??= event.circumstances
   if (silence) return
+  before.circumstances = (before.isSilent ? undefined : before.circumstances) ?? event.circumstances
   if (before.isSilent) person.answers += 1
   else if (isNew) person.merged += 1
   else person.duplicates += 1
