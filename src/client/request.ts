@@ -99,7 +99,10 @@ const idempotentPosts = new Set([
 ])
 
 /** POSTs that only read, because an identifier belongs in no URL. */
-const reads = new Set(['/api/v1/subjects/near-matches', '/api/v1/subjects/sealed', '/api/v1/consents/:id/evidence'])
+const reads = new Set([
+  ...['/api/v1/subjects/near-matches', '/api/v1/subjects/hmacs', '/api/v1/subjects/sealed'],
+  '/api/v1/consents/:id/evidence',
+])
 
 /** A sign-in counts as idempotent: it only creates another session. */
 export function callOf(

@@ -15,6 +15,7 @@ import {
   findReceipt,
   isPurge,
   loadReceipt,
+  NoSuchReceipt,
   readReceipt,
   type StoredReceipt,
 } from './receipts.ts'
@@ -117,8 +118,8 @@ export async function* everyReceipt(
 /** The key of another profile as the service knows it; null if it keeps no such document. */
 export async function findKnownKey(ctx: Context, { bytes }: StoredReceipt): Promise<KnownKey | null> {
   if (!(await asksForKept(ctx))) return null
-  for await (const found of listKept(ctx, { sha256: sha256(bytes) })) if ('known' in found) return found.known
-  return null
+  const kept = await unlessForbidden(ctx, () => readKept(ctx, { sha256: sha256(bytes) }))
+  return kept?.all.flatMap(found => ('known' in found ? found.known : []))[0] ?? null
 }
 
 /**
@@ -134,7 +135,7 @@ export async function findAnywhere(
   try {
     return await find(store, wanted)
   } catch (error) {
-    const isUnfound = error instanceof CliError && (error.exit === exit.notFound || error.exit === exit.usage)
+    const isUnfound = error instanceof NoSuchReceipt || (error instanceof CliError && error.exit === exit.notFound)
     const found = isUnfound ? await findElsewhere(ctx, store, wanted) : undefined
     if (found) return found
     throw error
@@ -146,7 +147,22 @@ async function findElsewhere(ctx: Context, store: ReceiptStore, wanted: string):
   const [local] = isDigest ? await findMatching(store, ({ bytes }) => sha256(bytes).startsWith(wanted)) : []
   if (local) return local
   if (wanted === 'last' || wanted.length > 100 || !(await asksForKept(ctx))) return undefined
-  return await findKept(ctx, isDigest ? { sha256: wanted } : { ticket: wanted })
+  return await unlessForbidden(ctx, async () => {
+    const found = isDigest ? await findKept(ctx, { sha256: wanted }) : undefined
+    return found ?? (await findKept(ctx, { ticket: wanted }))
+  })
+}
+
+/** Warns if the key may not read kept records. */
+async function unlessForbidden<T>({ warn }: Pick<Context, 'warn'>, work: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await work()
+  } catch (error) {
+    const { code, message } = explain(error)
+    if (code !== 'forbidden') throw error
+    await warn(`only the records of this machine are read: ${message}`)
+    return undefined
+  }
 }
 
 /** @throws CliError usage (exit 2) for a ticket with several documents, or digits that begin several digests */
@@ -197,7 +213,9 @@ async function send(ctx: Context, { bytes, receipt }: StoredReceipt, public_key:
   try {
     await ctx.api.call(documents.keep, { body, isIdempotent: true })
   } catch (error) {
-    if (exitOf(error) !== exit.rejected) throw error
+    const { code } = explain(error)
+    const isOfDocument = code === 'forbidden' || (exitOf(error) === exit.rejected && code !== 'unexpected_answer')
+    if (!isOfDocument) throw error
     await ctx.warn(`receipt ${receipt.number} is on this machine only: ${explain(error).message}`)
   }
 }

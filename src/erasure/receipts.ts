@@ -147,6 +147,9 @@ export async function findReceipt(store: ReceiptStore, wanted: string): Promise<
   return await loadReceipt(receiptPath(store, number))
 }
 
+/** Of a name that is neither a receipt nor a file, exit 2. */
+export class NoSuchReceipt extends CliError {}
+
 /** Like `findReceipt`, or reads a file. @throws CliError usage (exit 2), also for a ticket with several */
 export async function findReceiptOrFile(store: ReceiptStore, wanted: string): Promise<StoredReceipt> {
   const isStored = wanted === 'last' || /^[1-9]\d*$/.test(wanted) || isUuid(wanted)
@@ -156,10 +159,8 @@ export async function findReceiptOrFile(store: ReceiptStore, wanted: string): Pr
     const found = requireOne(`the ticket ${wanted}`, await findReceiptsOfTicket(store, wanted).catch(() => []))
     if (found) return found
     const hint = 'consentctl subject receipts'
-    throw usageError(
-      `no receipt of the profile ${store.profile} has the ticket ${wanted}, and there is no such file`,
-      hint,
-    )
+    const message = `no receipt of the profile ${store.profile} has the ticket ${wanted}, and there is no such file`
+    throw new NoSuchReceipt('usage', exit.usage, message, { hint })
   })
 }
 

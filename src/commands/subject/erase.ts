@@ -188,7 +188,7 @@ async function eraseFile(ctx: Context, file: string, options: Asking): Promise<O
 async function repeatErasures(ctx: Context, time: string, options: Asking): Promise<Output<unknown>> {
   const { findRepeated } = await import('./repeat.ts')
   const since = new Date(startInstant(time, new Date())).toISOString()
-  const { people, isPartial } = await findRepeated(ctx, since, options.reason ?? null)
+  const { people, isPartial } = await findRepeated(ctx, since, options)
   const source = `the receipts since ${since}`
   if (people.length === 0)
     await ctx.say(`no record of a receipt since ${since} is live${isPartial ? ', but for those left out' : ''}`)

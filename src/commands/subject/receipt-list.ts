@@ -100,6 +100,8 @@ async function warnOfUnchecked(
   { unchecked, unknown }: { readonly unchecked: number; readonly unknown: number },
   keyFile: string,
 ): Promise<void> {
+  if (unchecked === 0 && unknown > 0)
+    await warn(`${formatCount(unknown, 'receipt')} may be about anybody, and ${unknown === 1 ? 'is' : 'are'} left out`)
   if (unchecked === 0) return
   const are = `${formatCount(unchecked, 'receipt')} ${unchecked === 1 ? 'is' : 'are'} signed by another key`
   const untold = unknown > 0 ? `; ${unknown} may be about anybody, and ${unknown === 1 ? 'is' : 'are'} left out` : ''

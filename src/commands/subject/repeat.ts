@@ -52,13 +52,17 @@ interface Undone {
  * People of receipts since `since` (RFC 3339) whose records are live again: receipts of the profile, and those that the
  * service keeps. A receipt contains the ids of the records, and each record its identifier.
  */
-export async function findRepeated(ctx: Context, since: string, reason: string | null): Promise<Repeated> {
+export async function findRepeated(
+  ctx: Context,
+  since: string,
+  { reason = null, dryRun }: { readonly reason?: string | null | undefined; readonly dryRun?: true | undefined },
+): Promise<Repeated> {
   const store = locateReceipts(ctx)
   const key = await findReceiptKey(store)
   const isKept = await asksForKept(ctx)
   if (!key && !isKept)
     throw usageError(`there is no ${store.keyFile}`, 'restore the folders of the receipts and of their keys')
-  await sendUnkept(ctx, store)
+  if (!dryRun) await sendUnkept(ctx, store)
   const search: Search = {
     ...{ since, reason, key, matcher: newMatcher(ctx.api, key), isHere: await receiptsOfHere(ctx) },
     ...{ people: [], purged: new Set(), newest: new Map(), undone: [] },

@@ -58,10 +58,10 @@ export function runJob(job: ErasureJob, signing: Signing): Output<unknown> {
     } finally {
       await held.close(done.size === people.length)
     }
-    await sendMade(job, signing)
     const left = people.length - done.size
     if (!isOne && left > 0)
       await ctx.warn(`${left} of ${formatPeople(people.length)} not finished; to resume: ${resumeCommand(job)}`)
+    await sendMade(job, signing)
   }
   const code = () =>
     overallExit(
@@ -75,7 +75,7 @@ export function runJob(job: ErasureJob, signing: Signing): Output<unknown> {
 }
 
 async function sendMade({ ctx, done }: ErasureJob, { signer }: Signing): Promise<void> {
-  if (signer && done.size > 0) await sendUnkept(ctx, signer.store)
+  if (signer && done.size > 0 && !ctx.interruption.aborted) await sendUnkept(ctx, signer.store)
 }
 
 export function formatPeople(count: number): string {
