@@ -93,7 +93,6 @@ function readOfService(text: string, keys: ReadonlyMap<string, TrustedKey>): obj
 
 export interface PurgeProof extends PurgeSeen {
   readonly fault: string | null
-  readonly certificates: readonly string[]
 }
 
 /** Purged: listed by a certificate that one of `keys` signed. */

@@ -1,3 +1,4 @@
+import { describeKept } from '../contract/documents/deletion-statement.ts'
 import type { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
 
 /**
@@ -149,9 +150,15 @@ export interface PurgeSeen {
   readonly others: readonly string[]
   /** Records that the key cannot see. */
   readonly unknown: readonly string[]
+  readonly certificates: readonly string[]
 }
 
-export function describePurged({ purged, others, unknown }: PurgeSeen): Described<'purged' | 'not_yet' | 'unknown'> {
+export function describePurged({
+  purged,
+  others,
+  unknown,
+  certificates,
+}: PurgeSeen): Described<'purged' | 'not_yet' | 'unknown'> {
   if (others.length > 0)
     return {
       state: 'not_yet',
@@ -161,7 +168,7 @@ export function describePurged({ purged, others, unknown }: PurgeSeen): Describe
     return { state: 'unknown', text: `${records(unknown.length)} unknown to this key: ${some(unknown)}` }
   return {
     state: 'purged',
-    text: `${records(purged.length)} of the receipt: personal data purged, certified by the service`,
+    text: `${records(purged.length)} of the receipt: personal data purged${describeKept(purged, certificates)}, certified by the service`,
   }
 }
 

@@ -69,12 +69,7 @@ async function purgeAll(
   ids: readonly string[],
   signer: Awaited<ReturnType<typeof openSigner>>,
 ): Promise<Output<unknown>> {
-  const { fault, certificates, ...seen } = await findPurged(
-    orderPurge(ctx.api),
-    stored.receipt,
-    await requirePublishedKeys(ctx),
-    ids,
-  )
+  const { fault, ...seen } = await findPurged(orderPurge(ctx.api), stored.receipt, await requirePublishedKeys(ctx), ids)
   if (fault !== null) throw dataError(fault)
   const sites = new Map(stored.receipt.records.map(({ id, site_id }) => [id, site_id]))
   const toRows = (list: readonly string[], state: string) =>
@@ -83,7 +78,7 @@ async function purgeAll(
   const isWhole = seen.purged.length === ids.length && ids.length > 0
   if (isWhole) {
     const made =
-      (await findPurgeReceipt(signer.store, stored)) ?? (await makePurgeReceipt(signer, stored, certificates))
+      (await findPurgeReceipt(signer.store, stored)) ?? (await makePurgeReceipt(signer, stored, seen.certificates))
     await ctx.say(describePurged(seen).text)
     await ctx.say(`receipt ${made.receipt.number}: ${made.path}`)
     await registerPurge(ctx, made)

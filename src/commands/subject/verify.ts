@@ -234,14 +234,10 @@ async function checkPurged(ctx: Context, receipt: ErasureReceipt, path: string |
     return fail('purged', exit.changed, 'the instance certifies no purges, so it is not known what is gone', null)
   const file = path === undefined ? null : await openOutFile(path, '--certificate-out')
   try {
-    const { fault, certificates, ...seen } = await findPurged(
-      askForPurged(ctx.api),
-      receipt,
-      await requirePublishedKeys(ctx),
-    )
+    const { fault, ...seen } = await findPurged(askForPurged(ctx.api), receipt, await requirePublishedKeys(ctx))
     if (fault !== null) return fail('purged', exit.rejected, fault, null)
-    if (file && certificates.length > 0) {
-      await file.write(certificates.join(''))
+    if (file && seen.certificates.length > 0) {
+      await file.write(seen.certificates.join(''))
       await file.commit()
     }
     const { state, text } = describePurged(seen)

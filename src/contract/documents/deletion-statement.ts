@@ -40,13 +40,17 @@ export function describePurge(ids: readonly string[], certificates: readonly str
   const found = ids.flatMap(id => purges.get(id) ?? [])
   if (found.length < ids.length || ids.length === 0) return null
   const last = latest(found.map(({ at }) => at))
-  const ends = found.flatMap(({ until }) => until ?? [])
-  const kept =
-    ends.length === 0
-      ? ''
-      : `, but for ${ends.length} sealed ${ends.length === 1 ? 'proof' : 'proofs'} until ${latest(ends)}`
+  const kept = describeKept(ids, certificates)
   const count = `${ids.length} ${ids.length === 1 ? 'record' : 'records'}`
   return `personal data of ${count} purged by ${last}${kept}, certified by the service; what is left is pseudonymous; backups, write-ahead logs and free space of the database are not covered`
+}
+
+/** Empty if the certificates name no sealed proof of these records. */
+export function describeKept(ids: readonly string[], certificates: readonly string[]): string {
+  const purges = new Map(certificates.flatMap(readPurged))
+  const ends = ids.flatMap(id => purges.get(id)?.until ?? [])
+  if (ends.length === 0) return ''
+  return `, but for ${ends.length} sealed ${ends.length === 1 ? 'proof' : 'proofs'} until ${latest(ends)}`
 }
 
 interface Purge {

@@ -123,3 +123,27 @@ it('subject receipts › when a kept document does not verify, reports it and ex
     stderr: expect.stringContaining('the kept document bbbbbbbbbbbb'),
   })
 })
+
+it('subject verify › of a ticket with several receipts, exits with 2, also if the service keeps one of them', async () => {
+  let count = 0
+  const refuseFirst = () => (++count <= 2 ? fails(400, 'invalid_request', 'document: is too old') : undefined)
+  const instance = keepingInstance(refuseFirst)
+  await instance.erase('DSR-7')
+  await instance.erase('DSR-7')
+  expect(instance.tickets()).toEqual(['DSR-7'])
+  const verified = await folders.run('verify', 'DSR-7')
+  expect(verified.code).toBe(2)
+  expect(verified.stdout + verified.stderr).toContain('the ticket DSR-7 has 2 receipts')
+})
+
+it('subject erase --repeat-since › with --dry-run, sends no receipt', async () => {
+  let isDown = true
+  const instance = keepingInstance(() => (isDown ? fails(503, 'unavailable', 'down') : undefined))
+  await instance.erase('DSR-1')
+  isDown = false
+  const none = { data: [], limit: 100, next_cursor: null }
+  cli.instance.use(http.get('*/api/v1/requests', () => HttpResponse.json(none)))
+  const repeated = await folders.run('erase', '--repeat-since', '2026-01-01', '--dry-run')
+  expect(repeated.code, repeated.stderr).toBe(0)
+  expect(instance.tickets()).toEqual([])
+})

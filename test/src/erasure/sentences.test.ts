@@ -215,6 +215,6 @@ describe('subject verify sentences', () => {
     ['not_yet', [['r-1'], ['r-2'], ['r-3']], '1 certified as purged, and 1 record not: r-2'],
     ['unknown', [['r-1'], [], ['r-3']], '1 record unknown to this key: r-3'],
   ] as const)('describe a purge: %s', (state, [purged, others, unknown], text) => {
-    expect(describePurged({ purged, others, unknown })).toEqual({ state, text })
+    expect(describePurged({ purged, others, unknown, certificates: [] })).toEqual({ state, text })
   })
 })
