@@ -240,6 +240,7 @@ it(`answers and signs like an independent model on random histories (CONSENTCTL_
     }
     await compareReceipts()
   }
-  if (checks >= 1000) process.stderr.write(`${receipts} receipts, ${count} checks: ${JSON.stringify(Object.fromEntries(told))}\n`)
+  if (checks >= 1000)
+    process.stderr.write(`${receipts} receipts, ${count} checks: ${JSON.stringify(Object.fromEntries(told))}\n`)
   expect(told.size).toBeGreaterThan(6)
 })
