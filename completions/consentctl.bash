@@ -249,7 +249,7 @@ hold add|--ticket|@tickets|where the claim is handled
 hold remove|--yes||skip the confirmation prompt
 hold remove|-y||skip the confirmation prompt
 evidence|--subject|none|all records of a data subject, each in a folder named by its id
-evidence|--sealed||with --subject: the purged records that left a sealed proof of its answers
+evidence|--sealed||with --subject: its purged records that left a sealed proof
 evidence|--pdf-ready||only the certificate, one HTML page: print it to PDF in a browser
 verify|--keys|files|verify with the keys in this JWK set, as a service publishes it
 verify|--public-key|files|verify with this public key in PEM
@@ -286,7 +286,7 @@ sites update|--retain|none|delete records this long after an event, such as 3y, 
 sites update|--after|:withdrawal expiry last-change creation|with --retain: the event
 sites update|--clear-retention||keep records indefinitely
 sites update|--seal-proof|none|keep a sealed proof this long after a deletion, such as 10y
-sites update|--basis|none|with --seal-proof: why, such as the legal basis
+sites update|--basis|none|with --seal-proof: the reason, such as the legal basis
 sites update|--no-seal-proof||keep no sealed proof at later purges
 sites update|--strict-notices||reject a consent to a policy version without a published notice
 sites update|--no-strict-notices||take it

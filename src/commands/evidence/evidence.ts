@@ -33,7 +33,7 @@ export function evidence(command: Command, ctx: Context): void {
   command
     .argument('[id]', 'id of a record')
     .option('--subject <id>', 'all records of a data subject, each in a folder named by its id')
-    .option('--sealed', 'with --subject: the purged records that left a sealed proof of its answers')
+    .option('--sealed', 'with --subject: its purged records that left a sealed proof')
     .option('--pdf-ready', 'only the certificate, one HTML page: print it to PDF in a browser')
     .description(`
 Writes a folder, or with --out FILE.tar an archive, that proves the record without the instance or a network: the
@@ -45,7 +45,7 @@ print that says in plain words what the folder proves and what it does not; veri
 With --pdf-ready only that page is written, to --out FILE.html; with --subject a folder of such pages.
 
 With --sealed the instance compares the identifier with the keyed hashes that purges left (sites update --seal-proof),
-and signs that it was presented and matched. Nobody finds these records without the identifier.
+and signs that it was presented and matched. No search finds these records by person without the identifier.
 
 Everything is verified before it is written, and it appears complete or not at all; nothing is overwritten. If the
 log does not have the record yet, the instance makes a checkpoint. If it cannot, the exit code is 7: run it again

@@ -52,7 +52,7 @@ export function update(command: Command, ctx: Context): void {
       .addOption(new Option('--after <event>', 'with --retain: the event').choices(retentionEvents))
       .option('--clear-retention', 'keep records indefinitely')
       .option('--seal-proof <period>', 'keep a sealed proof this long after a deletion, such as 10y')
-      .option('--basis <text>', 'with --seal-proof: why, such as the legal basis')
+      .option('--basis <text>', 'with --seal-proof: the reason, such as the legal basis')
       .option('--no-seal-proof', 'keep no sealed proof at later purges')
       .option('--strict-notices', 'reject a consent to a policy version without a published notice')
       .option('--no-strict-notices', 'take it')
@@ -67,7 +67,8 @@ the creation of a record; a record without that event is kept. A period that wou
 valid by a published notice is rejected.
 
 With --seal-proof a purge leaves a keyed hash of the identifier and the answers, so that whoever is shown the
-identifier can prove them (evidence --sealed) until the period after the deletion ends. It changes no earlier purge.
+identifier can prove them (evidence --sealed) until the period after the deletion ends. It applies to all later purges,
+also of records that were deleted before it was set; it changes no earlier purge.
 
 Examples:
   $ consentctl sites update Shop --policy-version 4

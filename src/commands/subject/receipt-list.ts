@@ -100,12 +100,10 @@ async function warnOfUnchecked(
   { unchecked, unknown }: { readonly unchecked: number; readonly unknown: number },
   keyFile: string,
 ): Promise<void> {
-  if (unchecked === 0 && unknown > 0)
-    await warn(`${formatCount(unknown, 'receipt')} may be about anybody, and ${unknown === 1 ? 'is' : 'are'} left out`)
-  if (unchecked === 0) return
   const are = `${formatCount(unchecked, 'receipt')} ${unchecked === 1 ? 'is' : 'are'} signed by another key`
-  const untold = unknown > 0 ? `; ${unknown} may be about anybody, and ${unknown === 1 ? 'is' : 'are'} left out` : ''
-  await warn(`${are} than ${keyFile}, and not checked${untold}`)
+  const left = `${formatCount(unknown, 'receipt')} may be about anybody, and ${unknown === 1 ? 'is' : 'are'} left out`
+  const parts = [unchecked > 0 && `${are} than ${keyFile}, and not checked`, unknown > 0 && left].filter(Boolean)
+  if (parts.length > 0) await warn(parts.join('; '))
 }
 
 function toRow({ receipt, bytes }: StoredReceipt, local: boolean, kept: Kept | null): ReceiptRow {
