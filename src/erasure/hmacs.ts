@@ -39,11 +39,11 @@ export interface SubjectMatcher {
   isAbout(receipt: Hashed, subject: string): Promise<boolean | null>
 }
 
-/** Asks the service for the HMACs of an account at most once a subject. */
-export function newMatcher(api: Pick<Client, 'supports' | 'call'>, key: ReceiptKey | null): SubjectMatcher {
+/** Asks the service for the HMACs of an account at most once a subject; without `api` it asks nobody. */
+export function newMatcher(api: Pick<Client, 'supports' | 'call'> | null, key: ReceiptKey | null): SubjectMatcher {
   const known = new Map<string, Promise<AccountHmacs | null>>()
   const ofAccount = async ({ account_id }: Hashed, subject: string) => {
-    const found = known.get(subject) ?? findAccountHmacs(api, [subject])
+    const found = known.get(subject) ?? (api && findAccountHmacs(api, [subject])) ?? Promise.resolve(null)
     known.set(subject, found)
     const hmacs = await found
     return hmacs?.account_id === account_id ? hmacs?.subject_hmacs[0] : undefined

@@ -92,34 +92,40 @@ export type AnyReceipt = StoredReceipt & Partial<Pick<KeptReceipt, 'known'>>
 
 export interface Kept {
   readonly all: readonly (KeptReceipt | CliError)[]
-  readonly digests: ReadonlySet<string>
+  readonly byDigest: ReadonlyMap<string, KeptReceipt>
 }
 
 export async function readKept(ctx: Pick<Context, 'api'>, query: Omit<DocumentQuery, 'cursor'>): Promise<Kept> {
   const all: (KeptReceipt | CliError)[] = []
   for await (const found of listKept(ctx, query)) all.push(found)
-  return { all, digests: new Set(all.flatMap(found => ('bytes' in found ? sha256(found.bytes) : []))) }
+  return { all, byDigest: new Map(all.flatMap(found => ('bytes' in found ? [[sha256(found.bytes), found]] : []))) }
 }
 
-/** Those of the profile, newest first, then those that only the service has. */
+/**
+ * Those of the profile, newest first, then those that only the service has. Those of the profile come with the key that
+ * the service knows, because the profile may have lost its own.
+ */
 export async function* everyReceipt(
   store: ReceiptStore,
   kept: Kept | null,
 ): AsyncGenerator<{ readonly found: AnyReceipt | CliError; readonly isLocal: boolean }> {
   const local = new Set<string>()
   for await (const found of allReceipts(store)) {
-    if ('bytes' in found) local.add(sha256(found.bytes))
-    yield { found, isLocal: true }
+    const digest = 'bytes' in found ? sha256(found.bytes) : ''
+    local.add(digest)
+    const known = kept?.byDigest.get(digest)?.known
+    yield { found: known && 'bytes' in found ? { ...found, known } : found, isLocal: true }
   }
   for (const found of kept?.all ?? [])
     if (!('bytes' in found) || !local.has(sha256(found.bytes))) yield { found, isLocal: false }
 }
 
-/** The key of another profile as the service knows it; null if it keeps no such document. */
-export async function findKnownKey(ctx: Context, { bytes }: StoredReceipt): Promise<KnownKey | null> {
+/** The key of another profile as the service knows it; null if it keeps no document that was signed with it. */
+export async function findKnownKey(ctx: Context, keyId: string): Promise<KnownKey | null> {
   if (!(await asksForKept(ctx))) return null
-  const kept = await unlessForbidden(ctx, () => readKept(ctx, { sha256: sha256(bytes) }))
-  return kept?.all.flatMap(found => ('known' in found ? found.known : []))[0] ?? null
+  const page = await unlessForbidden(ctx, () => ctx.api.call(documents.list, { query: { key_id: keyId, limit: 1 } }))
+  const found = page?.data.map(readDocument)[0]
+  return found && 'known' in found ? found.known : null
 }
 
 /**

@@ -214,7 +214,7 @@ function findLinkFault(
   if (receipt.number !== number) return `the file of receipt ${number} holds receipt ${receipt.number}`
   const signed = isSigned(stored, keys)
   if (signed === false) return `the signature of receipt ${number} is invalid`
-  if (signed === null) return `receipt ${number} is signed by another key, ${receipt.key_id}`
+  if (signed === null) return `receipt ${number} names another key, ${receipt.key_id}`
   const isLinked =
     previous === null
       ? receipt.previous === null

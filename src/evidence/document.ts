@@ -18,11 +18,10 @@ export interface Keys {
   sourceOf(keyId: string): string
   /** For an unknown key; completes "it is …". */
   readonly none: string
-  /** A suffix for `none`. */
-  findElsewhere?(keyId: string): Promise<string>
 }
 
-export type FindKeys = (signer: DocumentKind['signer']) => Promise<Keys>
+/** `keyId`: of a document, whose key may be looked up by it. */
+export type FindKeys = (signer: DocumentKind['signer'], keyId?: string) => Promise<Keys>
 
 export interface Newest extends SignedCheckpoint {
   /** Why the log does not extend a verified earlier checkpoint of its account; or null. */
@@ -89,12 +88,12 @@ async function requireSignature(
   kind: DocumentKind,
   findKeys: FindKeys,
 ): Promise<string> {
-  const { byId, sourceOf, none, findElsewhere } = await findKeys(kind.signer)
   const { key_id } = document
+  const { byId, sourceOf, none } = await findKeys(kind.signer, key_id)
   const problem = findSignatureProblem({ key_id, time: readTime(document, kind), isSignedBy }, byId)
   if (!problem) return sourceOf(key_id)
   if (byId.has(key_id)) throw new NotValid(problem)
-  throw new NotValid(`${problem}: it is ${none}${(await findElsewhere?.(key_id)) ?? ''}`)
+  throw new NotValid(`${problem}: it is ${none}`)
 }
 
 function requireFields(document: Claimed['document'], { schema }: DocumentKind): void {

@@ -31,8 +31,8 @@ interface Filter {
 export async function list(ctx: Context, filter: Filter): Promise<Output<ReceiptRow>> {
   const store = locateReceipts(ctx)
   const key = await findReceiptKey(store)
-  const kept = (await asksForKept(ctx)) ? await sendAndRead(ctx, filter) : null
-  const matcher = newMatcher(ctx.api, key)
+  const kept = await sendAndRead(ctx, filter)
+  const matcher = newMatcher(kept && ctx.api, key)
   const rows: ReceiptRow[] = []
   const made = new Set<string>()
   const counts = { invalid: 0, unchecked: 0, unknown: 0 }
@@ -56,8 +56,9 @@ export async function list(ctx: Context, filter: Filter): Promise<Output<Receipt
   return { ...countedList(ctx, receiptView, rows, 'receipt'), exit: () => code }
 }
 
-/** Null if the service does not list them to this key. */
+/** Null if the service cannot be asked, or does not list them to this key. */
 async function sendAndRead(ctx: Context, { subject, ticket }: Filter): Promise<Kept | null> {
+  if (!(await asksForKept(ctx))) return null
   try {
     await sendUnkept(ctx, locateReceipts(ctx))
     const hmac = subject === undefined ? undefined : (await findAccountHmacs(ctx.api, [subject]))?.subject_hmacs[0]
@@ -100,7 +101,7 @@ async function warnOfUnchecked(
   { unchecked, unknown }: { readonly unchecked: number; readonly unknown: number },
   keyFile: string,
 ): Promise<void> {
-  const are = `${formatCount(unchecked, 'receipt')} ${unchecked === 1 ? 'is' : 'are'} signed by another key`
+  const are = `${formatCount(unchecked, 'receipt')} ${unchecked === 1 ? 'names' : 'name'} another key`
   const left = `${formatCount(unknown, 'receipt')} may be about anybody, and ${unknown === 1 ? 'is' : 'are'} left out`
   const parts = [unchecked > 0 && `${are} than ${keyFile}, and not checked`, unknown > 0 && left].filter(Boolean)
   if (parts.length > 0) await warn(parts.join('; '))
@@ -111,7 +112,7 @@ function toRow({ receipt, bytes }: StoredReceipt, local: boolean, kept: Kept | n
   const digest = sha256(bytes)
   const row = {
     ...{ number, job, ticket, instance, remaining: verification.remaining.length, profile, who, host },
-    ...{ sha256: digest, local, kept: kept?.digests.has(digest) ?? null },
+    ...{ sha256: digest, local, kept: kept?.byDigest.has(digest) ?? null },
   }
   if (receipt.type === 'withdrawal_receipt') {
     const { finished_at, counts } = receipt

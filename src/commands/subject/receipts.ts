@@ -77,6 +77,5 @@ async function print(ctx: Context, stored: AnyReceipt, format: 'json' | 'md' | u
   const page = () => (isRead ? withoutEntities(write()) : write())
   await out.write(format === 'md' ? page() : stored.bytes.toString('latin1'))
   if (error) throw error
-  if (signed === null)
-    await ctx.warn(`its signature was not verified: it is signed by another key, ${stored.receipt.key_id}`)
+  if (signed === null) await ctx.warn(`its signature was not verified: it names another key, ${stored.receipt.key_id}`)
 }

@@ -110,7 +110,10 @@ async function runChecks(
   if (!stored) return checksOutput(ctx, [form]) as Output<unknown>
   const found = stored
   const chain = await tried('chain', () => checkChain(store, found, keys, key))
-  const known = publicKey || isSigned(found, keys) !== null ? null : (found.known ?? (await findKnownKey(ctx, found)))
+  const known =
+    publicKey || isSigned(found, keys) !== null
+      ? null
+      : (found.known ?? (await findKnownKey(ctx, found.receipt.key_id)))
   const checks = [form, checkSignature(found, known ? [known.key] : keys, known), chain]
   const about = subject === undefined ? null : await newMatcher(ctx.api, key).isAbout(found.receipt, subject)
   if (subject !== undefined) checks.push(checkSubject(about))
@@ -172,7 +175,7 @@ function checkSignature(stored: StoredReceipt, keys: readonly KeyObject[], known
   const signed = isSigned(stored, keys)
   const { key_id, profile, who, host } = stored.receipt
   const remedy = 'give the public key of its signer with --public-key'
-  if (signed === null) return fail('signature', exit.rejected, `it is signed by another key, ${key_id}`, remedy)
+  if (signed === null) return fail('signature', exit.rejected, `it names another key, ${key_id}`, remedy)
   const whose = known
     ? `, which the service knows since ${known.since}; the receipt names ${who}@${host}, profile ${profile}`
     : ''

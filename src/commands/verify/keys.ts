@@ -1,11 +1,11 @@
 import type { KeyObject } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
-import { callOptional, quoteForShell } from '../../cli/messages.ts'
+import { callOptional, instanceLabel, quoteForShell } from '../../cli/messages.ts'
 import { NetworkError } from '../../client/errors.ts'
 import type { Context } from '../../context.ts'
-import type { DocumentKind } from '../../contract/documents/index.ts'
 import { signingKeys } from '../../contract/signing-keys.ts'
+import { findKnownKey } from '../../erasure/kept.ts'
 import { dataError, exit, Resumable, usageError } from '../../errors/errors.ts'
 import { explain } from '../../errors/explain.ts'
 import type { FindKeys, Keys } from '../../evidence/document.ts'
@@ -46,10 +46,11 @@ async function fromFiles(
 
 /** Fetched on demand, from the instance or the profile. */
 export function instanceKeys(ctx: Context): FindKeys {
-  const found = new Map<DocumentKind['signer'], Promise<Keys>>()
-  return signer => {
-    const keys = found.get(signer) ?? (signer === 'profile' ? profileKeys(ctx) : fetchKeys(ctx))
-    found.set(signer, keys)
+  const found = new Map<string, Promise<Keys>>()
+  return (signer, keyId = '') => {
+    const name = signer === 'profile' ? keyId : signer
+    const keys = found.get(name) ?? (signer === 'profile' ? profileKeys(ctx, keyId) : fetchKeys(ctx))
+    found.set(name, keys)
     return keys
   }
 }
@@ -64,13 +65,17 @@ export async function requirePublishedKeys(ctx: Context): Promise<ReadonlyMap<st
   }
 }
 
-async function profileKeys(ctx: Context): Promise<Keys> {
+/** That of the profile, or of a colleague, as the service knows it. */
+async function profileKeys(ctx: Context, keyId: string): Promise<Keys> {
   const source = `that of the profile ${ctx.settings.profile.value}`
+  const own = trusted(await ownKeys(locateReceipts(ctx)))
+  const other = own.has(keyId) ? '' : await findOtherProfile(ctx, keyId)
+  const known = own.has(keyId) || other ? null : await findKnownKey(ctx, keyId)
   return {
-    byId: trusted(await ownKeys(locateReceipts(ctx))),
-    sourceOf: () => source,
-    none: `not ${source}`,
-    findElsewhere: keyId => findOtherProfile(ctx, keyId),
+    byId: known ? trusted([known.key]) : own,
+    sourceOf: () =>
+      known ? `one that ${instanceLabel(ctx)} knows since ${known.since}, without saying who holds it` : source,
+    none: `not ${source}${other}`,
   }
 }
 

@@ -43,7 +43,7 @@ export function verify(command: Command, ctx: Context): void {
     .description(`
 Recognizes every kind of signed document. Without these options, documents of a service are verified with the keys
 that the configured instance publishes at /.well-known/consent-keys.json, and documents of a profile with the key of
-that profile. With both --keys and --public-key, --keys is for the service and --public-key for the profile. Exits
+that profile, or else with the one that the instance knows from the records that it keeps. With both --keys and --public-key, --keys is for the service and --public-key for the profile. Exits
 with 0 if all are valid, 5 if one is not, else the code for a file that cannot be read. With the manifest of an
 export, the export beside it is verified too.
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { documents } from '../../../src/contract/index.ts'
 import { useProxy } from '../../support/proxy.ts'
@@ -71,6 +71,11 @@ describe('erasure records', () => {
     const file = inState('receipts', 'default', '000001.json')
     expect(await elsewhere('verify', file)).toMatchObject({ code: 0 })
     expect(await elsewhere('verify', 'DSR-7', '--subject', 'somebody else')).toMatchObject({ code: 5 })
+    const plain = await runElsewhere(['verify', file, '-o', 'json'])
+    expect(plain.code, plain.stderr).toBe(0)
+    expect(JSON.parse(plain.stdout).detail).toMatch(
+      /^the key is one that .* knows since .*, without saying who holds it$/,
+    )
     expect(await elsewhere('purge', 'DSR-7', '--yes')).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('made by another profile or machine'),
@@ -129,5 +134,16 @@ describe('erasure records', () => {
     const { stdout, stderr, code } = await run(['subject', 'receipts', '--json', '--base-url', 'http://127.0.0.1:9'])
     expect([code, rows({ stdout })], stderr).toMatchObject([0, [{ number: 1, kept: null }]])
     expect(stderr).toContain('only the records of this machine are read')
+    const about = await run(['subject', 'receipts', '--subject', maria, '--json', '--base-url', 'http://127.0.0.1:9'])
+    expect([about.code, rows(about)]).toEqual([8, []])
+    expect(about.stderr).toContain('1 receipt may be about anybody, and is left out')
+  })
+
+  it('when the profile lost its key, are verified with the key that the service knows', async () => {
+    await create(maria)
+    await erase('DSR-7')
+    rmSync(inState('config', 'receipt-keys', 'default.pem'))
+    const { code, stderr, stdout } = await subject('receipts', '--json')
+    expect([code, stderr, rows({ stdout })], stderr).toMatchObject([0, '', [{ number: 1, local: true, kept: true }]])
   })
 })

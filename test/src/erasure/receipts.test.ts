@@ -139,10 +139,10 @@ it('subject receipts --subject reports receipts that another key signed', async 
   await makeReceipts(1)
   const listed = await folders.run('receipts', '--subject', maria, '-o', 'id')
   expect(listed).toMatchObject({ code: 8, stdout: '3\n' })
-  expect(listed.stderr).toContain('2 receipts are signed by another key')
+  expect(listed.stderr).toContain('2 receipts name another key')
   const all = await folders.run('receipts', '-o', 'id')
   expect(all).toMatchObject({ code: 0, stdout: '3\n2\n1\n' })
-  expect(all.stderr).toContain('2 receipts are signed by another key')
+  expect(all.stderr).toContain('2 receipts name another key')
   expectExit(await folders.run('receipts', '1', '--format', 'md'), 0, 'its signature was not verified')
 })
 
@@ -260,7 +260,7 @@ describe('the key of a profile', () => {
     const [file, theirs] = [folders.receipt(3), folders]
     folders = freshFolders(cli)
     mkdirSync(folders.state)
-    expect((await folders.verify(file)).failed[0]).toContain('signature: it is signed by another key')
+    expect((await folders.verify(file)).failed[0]).toContain('signature: it names another key')
     expect(await folders.verify(file, '--public-key', pem)).toEqual({ code: 0, failed: [] })
     expect(existsSync(theirs.receipt(3))).toBe(true)
   })
