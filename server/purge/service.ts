@@ -151,7 +151,7 @@ async function findSubjectSecret(sql: Sql, records: readonly VerifiedRecord[]): 
   return { subjectSecret }
 }
 
-/** Null if the site keeps none, the record has no subject, or the period has ended. */
+/** Null if the site kept none at the deletion, the record has no subject, or the period has ended. */
 function seal(
   { record, entries, answers }: VerifiedRecord,
   accountId: string,
@@ -160,6 +160,7 @@ function seal(
   const { sealed_proof: setting, subject_id } = record
   const deletion = findDeletion(entries)
   if (!secret || !setting || subject_id === null || !deletion) return null
+  if (deletion.at.getTime() < Date.parse(setting.since)) return null
   const until = endOfConsent(deletion.at, setting.period)
   if (!until || until.getTime() <= Date.now()) return null
   return {

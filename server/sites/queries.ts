@@ -1,4 +1,4 @@
-import type { Sql } from 'postgres'
+import type { Fragment, Sql } from 'postgres'
 import type { Site, SiteChange, SiteDraft } from '../../src/contract/index.ts'
 import { type Administrator, afterAccount, auditEntry, lockedAccount, target } from '../audit/entries.ts'
 import { siteState, tokensState } from '../audit/states.ts'
@@ -61,7 +61,7 @@ export async function insertSite(
       insert into sites (account_id, id, name, policy_version, allowed_origins, retention,
         sealed_proof, strict_notices, created_at, updated_at)
       select account_id, ${id}::uuid, ${name}, ${policy_version}::integer, ${sql.json(allowed_origins)}::jsonb,
-        ${retention && sql.json(retention)}::jsonb, ${sealed_proof && sql.json(sealed_proof)}::jsonb, ${strict_notices}::boolean,
+        ${retention && sql.json(retention)}::jsonb, ${sealed_proof && sql.json({ ...sealed_proof, since: at.toISOString() })}::jsonb, ${strict_notices}::boolean,
         ${at}::timestamptz, ${at}::timestamptz
       from account where account_id = ${accountId}
       returning *
@@ -97,7 +97,7 @@ export async function updateSite(
         coalesce(${policy_version}::integer, policy_version) as policy_version,
         coalesce(${origins}::jsonb, allowed_origins) as allowed_origins,
         ${retention === undefined ? sql`retention` : sql`${retention && sql.json(retention)}::jsonb`} as retention,
-        ${sealed_proof === undefined ? sql`sealed_proof` : sql`${sealed_proof && sql.json(sealed_proof)}::jsonb`} as sealed_proof,
+        ${sealed_proof === undefined ? sql`sealed_proof` : sealedProof(sql, sealed_proof, at)} as sealed_proof,
         coalesce(${strict_notices}::boolean, strict_notices) as strict_notices,
         case coalesce(${archived}::boolean, archived_at is not null)
           when true then coalesce(archived_at, ${at}::timestamptz) end as archived_at
@@ -156,6 +156,12 @@ export async function replaceToken(
     ), ${auditEntry(sql, { accountId, actor, action: 'site_token_rotated', at })}
     select site_id from added`
   return written.length === 1
+}
+
+/** Turned on again, it has a new `since`. */
+function sealedProof(sql: Sql, setting: SiteChange['sealed_proof'], at: Date): Fragment {
+  if (!setting) return sql`null::jsonb`
+  return sql`jsonb_build_object('since', coalesce(sealed_proof->>'since', ${at.toISOString()}::text)) || ${sql.json(setting)}::jsonb`
 }
 
 function columns(sql: Sql) {

@@ -41,9 +41,17 @@ export interface SealedSite extends SealedSetting {
   site_id: string
 }
 
-export function findSealedSites(sql: Sql, accountId: string, ids: readonly string[]): Promise<SealedSite[]> {
+/** Those whose purge will leave a proof of a record that was deleted at that time. */
+export function findSealedSites(
+  sql: Sql,
+  accountId: string,
+  deleted: readonly { readonly siteId: string; readonly at: Date }[],
+): Promise<SealedSite[]> {
+  const [ids, times] = [deleted.map(({ siteId }) => siteId), deleted.map(({ at }) => at.toISOString())]
   return sql<SealedSite[]>`
-    select id as site_id, sealed_proof->>'basis' as basis, sealed_proof->>'period' as period from sites
-    where account_id = ${accountId} and id = any (${toArrayLiteral(ids)}::uuid[]) and sealed_proof is not null
-    order by id`
+    select s.id as site_id, s.sealed_proof->>'basis' as basis, s.sealed_proof->>'period' as period from sites s
+    where s.account_id = ${accountId} and s.sealed_proof is not null and exists (
+      select 1 from unnest(${toArrayLiteral(ids)}::uuid[], ${toArrayLiteral(times)}::text[]) as d (site_id, at)
+      where d.site_id = s.id and d.at collate "C" >= (s.sealed_proof->>'since') collate "C")
+    order by s.id`
 }

@@ -245,11 +245,8 @@ async function certify(deps: Deps, done: Done): Promise<string> {
     sites.set(site_id, { site_id, erased: sites.get(site_id)?.erased ?? 0, deleted, remaining: live })
   const all = [...sites.values()]
   const id = newId()
-  const sealed_proofs = await findSealedSites(
-    deps.sql,
-    caller.accountId,
-    erasedBySite.map(({ site_id }) => site_id),
-  )
+  const deletions = erased.flatMap(({ site_id: siteId, deleted_at: at }) => (at ? { siteId, at } : []))
+  const sealed_proofs = await findSealedSites(deps.sql, caller.accountId, deletions)
   const isSealed = sealed_proofs.length > 0
   const certificate: Omit<ErasureCertificate, 'key_id'> = {
     type: 'erasure_certificate',

@@ -1,5 +1,5 @@
 import type { Sql } from 'postgres'
-import type { SealedSetting } from '../../src/contract/index.ts'
+import type { Site } from '../../src/contract/index.ts'
 import type { FactColumns, Identity, Sealed, State } from '../../src/evidence/chain.ts'
 import { toArrayLiteral } from '../db/fragments.ts'
 import { type CheckpointRow, checkpointColumns, withTime } from '../evidence/queries.ts'
@@ -14,7 +14,7 @@ export interface StoredRecord extends Identity, State {
   /** Null if the account does not have the site. */
   readonly site: string | null
   /** Of the site. */
-  readonly sealed_proof: SealedSetting | null
+  readonly sealed_proof: Site['sealed_proof']
   readonly version: number
   readonly record_hash: Buffer
   readonly chain_head: Buffer

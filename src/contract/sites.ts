@@ -55,7 +55,11 @@ export const Site = z.object({
     .default(null)
     .describe('When records are deleted; null for never.'),
   sealed_proof: z
-    .object({ basis: z.string(), period: z.string() })
+    .object({
+      basis: z.string(),
+      period: z.string(),
+      since: Timestamp.describe('When it was turned on: no record deleted before then leaves a proof.'),
+    })
     .nullable()
     .default(null)
     .describe('Why, and for how long after a deletion, a purge keeps a sealed proof; null for none.'),
@@ -92,7 +96,7 @@ export const SiteDraft = z.strictObject({
   sealed_proof: SealedSetting.nullable()
     .optional()
     .describe(
-      'What a purge keeps of a record with a subject, until the period after the deletion ends: an HMAC of the subject and the answers. Default: null, for nothing.',
+      'What a purge keeps of a record with a subject that is deleted from now on, until the period after the deletion ends: an HMAC of the subject and the answers. Default: null, for nothing.',
     ),
   strict_notices: z.boolean('must be true or false').optional().describe('Default: false.'),
   allow_duplicate: z
@@ -201,7 +205,7 @@ export const sitesDocs: ResourceDocs<typeof sites> = {
     },
     update: {
       description:
-        'An archived site is not in the list without `include_archived`. Its records and their histories stay, can be read, changed and deleted, and are deleted by its retention. A retention counted from `last_change` or `creation` that is shorter than a consent is valid by a published notice of the site is rejected (409). A change of `sealed_proof` is for later purges: what earlier ones sealed is kept as they said.',
+        'An archived site is not in the list without `include_archived`. Its records and their histories stay, can be read, changed and deleted, and are deleted by its retention. A retention counted from `last_change` or `creation` that is shorter than a consent is valid by a published notice of the site is rejected (409). A change of `sealed_proof` is for later purges: what earlier ones sealed is kept as they said. Its `since` is when it was turned on; a change of the basis or the period keeps it.',
     },
     rotateToken: {
       description: 'Earlier tokens expire after `overlap_hours`: 24 by default, and at once with 0.',

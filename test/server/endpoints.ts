@@ -127,7 +127,7 @@ async function sealRecord({ sql, call }: TestService, { key, siteId, accountId }
   const setSeal = (setting: object | null) =>
     sql`update sites set sealed_proof = ${setting && sql.json({ ...setting })} where account_id = ${accountId} and id = ${siteId}`
   const { id } = (await call('POST', '/api/v1/consents', { key, body: { site_id: siteId, ...labels } })).body
-  await setSeal({ basis: 'a claim', period: 'P10Y' })
+  await setSeal({ basis: 'a claim', period: 'P10Y', since: new Date().toISOString() })
   await call('DELETE', `/api/v1/consents/${id}`, { key })
   await call('POST', '/api/v1/subjects/purge', { key, body: { ids: [id] } })
   await setSeal(null)

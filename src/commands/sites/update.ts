@@ -67,8 +67,8 @@ the creation of a record; a record without that event is kept. A period that wou
 valid by a published notice is rejected.
 
 With --seal-proof a purge leaves a keyed hash of the identifier and the answers, so that whoever is shown the
-identifier can prove them (evidence --sealed) until the period after the deletion ends. It applies to all later purges,
-also of records that were deleted before it was set; it changes no earlier purge.
+identifier can prove them (evidence --sealed) until the period after the deletion ends. It applies to records that are
+deleted after it was turned on; a new period or basis applies to later purges.
 
 Examples:
   $ consentctl sites update Shop --policy-version 4

@@ -16,7 +16,7 @@ import { consentOf } from '../../../src/evidence/state.ts'
 import { useService } from '../../support/service.ts'
 import { publishNotice } from '../consents/notices.ts'
 import { newOwner, type Owner } from '../consents/records.ts'
-import { newSite } from '../subjects/fixtures.ts'
+import { newSite, sealSince } from '../subjects/fixtures.ts'
 import { verified } from '../verify/verified.ts'
 import { insertChains } from './chains.ts'
 
@@ -206,9 +206,7 @@ async function newDeleted(owner: Owner, random: (below: number) => number): Prom
   const sites: { id: string; period: string | null }[] = []
   for (const period of periods) {
     const id = await newSite(service, owner)
-    const headers = await service.signIn(owner)
-    const body = { sealed_proof: period && { basis: 'a claim', period } }
-    await service.call('PATCH', `/api/v1/sites/${id}`, { headers, body })
+    if (period) await sealSince(service, { ...owner, siteId: id }, { basis: 'a claim', period }, new Date(start))
     sites.push({ id, period })
   }
   const people: Deleted[] = []

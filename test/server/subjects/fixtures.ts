@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Sql } from 'postgres'
+import { machine } from '../../../server/audit/entries.ts'
+import { updateSite } from '../../../server/sites/queries.ts'
 import type { TestAccount, TestService } from '../../support/service.ts'
 
 /** Creates another site of an account. */
@@ -7,6 +9,16 @@ export async function newSite(service: TestService, own: TestAccount): Promise<s
   const headers = await service.signIn(own)
   const body = { name: 'another', allow_duplicate: true }
   return (await service.call('POST', '/api/v1/sites', { headers, body })).body.id
+}
+
+/** Turns sealed proofs of a site on at an earlier time. */
+export async function sealSince(
+  { sql }: Pick<TestService, 'sql'>,
+  { accountId, siteId: id }: Pick<TestAccount, 'accountId' | 'siteId'>,
+  sealed_proof: { readonly basis: string; readonly period: string },
+  at: Date,
+): Promise<void> {
+  await updateSite(sql, { accountId, id }, { sealed_proof }, { actor: machine, at })
 }
 
 /** Publishes a notice in two languages at this instant, and returns the version of the account's entry. */

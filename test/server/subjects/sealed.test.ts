@@ -15,7 +15,7 @@ import { dumpDatabase, makeKey } from '../keys/keys.ts'
 import { insertChains } from '../purge/chains.ts'
 import { brokenChains, purgeNow } from '../purge/purge.ts'
 import { verified } from '../verify/verified.ts'
-import { newSite } from './fixtures.ts'
+import { newSite, sealSince } from './fixtures.ts'
 
 const service = useService()
 const maria = 'maria-5d1c@example.com'
@@ -25,8 +25,11 @@ const dayMs = 24 * 60 * 60 * 1000
 let owner: Owner
 beforeAll(async () => {
   owner = await newOwner(service)
-  await setSeal(owner, { basis, period: 'P10D' })
+  await sealFromStart(owner)
 })
+
+const sealFromStart = (own: Owner, siteId = own.siteId) =>
+  sealSince(service, { ...own, siteId }, { basis, period: 'P10D' }, new Date(Date.now() - 20 * dayMs))
 
 async function setSeal(own: Owner, sealed_proof: object | null, siteId = own.siteId) {
   const headers = await service.signIn(own)
@@ -58,7 +61,7 @@ function insert(own: Owner, { at, subject = maria }: { readonly at: Date; readon
 describe('a purge on a site with sealed proofs', () => {
   it('leaves a proof that only the identifier finds, and that verifies', async () => {
     const own = await newOwner(service)
-    expect((await setSeal(own, { basis, period: 'P10D' })).body.sealed_proof).toEqual({ basis, period: 'P10D' })
+    await sealFromStart(own)
     const at = new Date(Date.now() - dayMs)
     const [id = ''] = await insert(own, { at })
     await purgeNow(service.sql)
@@ -84,6 +87,38 @@ describe('a purge on a site with sealed proofs', () => {
     expect(JSON.parse(certificate).statement).toBe(purgeStatement)
   })
 
+  it('leaves nothing of a record that was deleted before the setting was turned on, and its erasure announces nothing', async () => {
+    const own = await newOwner(service)
+    const { id: before } = await own.create({ subject_id: maria })
+    const body = { subject_id: maria }
+    const erase = async () =>
+      (await service.call('POST', '/api/v1/subjects/erase', { key: own.key, body })).body.certificate
+    const unannounced = await erase()
+    await delay(2)
+    const { since } = (await setSeal(own, { basis, period: 'P5D' })).body.sealed_proof
+    const { id: after } = await own.create({ subject_id: maria })
+    const announced = await erase()
+    expect((await setSeal(own, { basis, period: 'P10D' })).body.sealed_proof).toEqual({ basis, period: 'P10D', since })
+    await purgeNow(service.sql)
+    expect((await find(own, maria)).map(({ record_id }: { record_id: string }) => record_id)).toEqual([after])
+    expect((await own.history(before)).body.data.at(-1)).not.toHaveProperty('sealed')
+    expect([unannounced, announced].map(text => JSON.parse(text).sealed_proofs?.length)).toEqual([undefined, 1])
+    expect((await verified(service.sql, { account: own.accountId })).findings).toEqual([])
+  })
+
+  it('applies to what is deleted since it was turned on last', async () => {
+    const own = await newOwner(service)
+    const { since } = (await setSeal(own, { basis, period: 'P10D' })).body.sealed_proof
+    const { id } = await own.create({ subject_id: maria })
+    await own.remove(id)
+    expect((await setSeal(own, null)).body.sealed_proof).toBe(null)
+    await delay(2)
+    const again = (await setSeal(own, { basis, period: 'P10D' })).body.sealed_proof
+    expect(again.since > since).toBe(true)
+    await purgeNow(service.sql)
+    expect(await find(own, maria)).toEqual([])
+  })
+
   it('is certified with the proof that it leaves, and an erasure announces it', async () => {
     const own = await newOwner(service)
     await setSeal(own, { basis, period: 'P10D' })
@@ -105,7 +140,7 @@ describe('a purge on a site with sealed proofs', () => {
 
   it('when the proof is changed or removed past the service, verification reports it', async () => {
     const own = await newOwner(service)
-    await setSeal(own, { basis, period: 'P10D' })
+    await sealFromStart(own)
     const [id = ''] = await insert(own, { at: new Date(Date.now() - dayMs) })
     await purgeNow(service.sql)
     const set = (change: string) => service.sql`
@@ -132,7 +167,7 @@ describe('a purge on a site with sealed proofs', () => {
 
   it('removes the proof when its time has ended, unless a legal hold keeps it', async () => {
     const own = await newOwner(service)
-    await setSeal(own, { basis, period: 'P10D' })
+    await sealFromStart(own)
     const at = new Date(Date.now() - 10 * dayMs + 3000)
     const [id = ''] = await insert(own, { at })
     const [held = ''] = await insert(own, { at, subject: 'held' })
@@ -266,7 +301,7 @@ async function packOf(id: string) {
 describe('POST /api/v1/subjects/sealed › 200', () => {
   it('returns nothing for another identifier, account or site', async () => {
     const own = await newOwner(service)
-    await setSeal(own, { basis, period: 'P10D' })
+    await sealFromStart(own)
     const other = await newSite(service, own)
     await insert(own, { at: new Date(Date.now() - dayMs) })
     await purgeNow(service.sql)

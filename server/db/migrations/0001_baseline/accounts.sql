@@ -54,7 +54,7 @@ create table sites (
   policy_version integer not null default 1 check (policy_version >= 1),
   allowed_origins jsonb not null default '[]',
   retention jsonb check (retention ?& '{period,after}'), -- when records are deleted: an ISO 8601 period after an event; null is never
-  sealed_proof jsonb check (sealed_proof ?& '{basis,period}'), -- what a purge keeps of a person: why, and for how long after the deletion
+  sealed_proof jsonb check (sealed_proof ?& '{basis,period,since}'), -- what a purge keeps of a person whose record was deleted since: why, and for how long after the deletion
   strict_notices boolean not null default false, -- a consent needs a published notice of its policy version
   created_at timestamptz(3) not null,
   updated_at timestamptz(3) not null,
