@@ -6,7 +6,7 @@ import type { Caller } from '../auth/caller.ts'
 import { empty, staticFragment, toArrayLiteral } from '../db/fragments.ts'
 import type { Row } from '../db/rows.ts'
 
-export type RequestRow = Row<DataSubjectRequest>
+export type RequestRow = Row<Omit<DataSubjectRequest, 'sealed_proofs' | 'sealed_until'>>
 
 export type RequestState = Omit<RequestRow, 'id' | 'ticket' | 'version' | 'created_at' | 'updated_at'>
 
@@ -139,6 +139,23 @@ export async function findHeld(
     select bool_or(deleted_at is null) as live, max(deleted_at) as "deletedAt" from consents
     where account_id = ${accountId} and subject_id = any (${toArrayLiteral(subjects)}::text[])`
   return row ?? { live: null, deletedAt: null }
+}
+
+export interface SealedCount {
+  readonly subject_hmac: string
+  readonly proofs: number
+  readonly until: string
+}
+
+/** Of the persons with these HMACs. */
+export function countSealed(sql: Sql, accountId: string, hmacs: readonly string[]): Promise<SealedCount[]> {
+  return sql<SealedCount[]>`
+    select h.sealed->>'subject_hmac' as subject_hmac, count(*)::integer as proofs,
+      max((h.sealed->>'until') collate "C") as until
+    from consent_history h
+    where h.account_id = ${accountId} and h.sealed is not null
+      and h.sealed->>'subject_hmac' = any (${toArrayLiteral(hmacs)}::text[])
+    group by 1`
 }
 
 /** Documents of the administrators' log, oldest first. */

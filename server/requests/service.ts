@@ -66,13 +66,13 @@ export async function createRequest(
   const { ticket } = draft
   const audit = { action: 'request_created', caller, at } as const
   const inserted = await queries.insertRequest(sql, { id, ticket, ...state }, audit)
-  if (inserted) return toJson<DataSubjectRequest>(inserted)
+  if (inserted) return await toRequest(sql, caller, inserted)
   const row = await queries.findByTicket(sql, caller.accountId, ticket)
   if (!row) throw unavailable('Another caller is creating this request.')
   const assignees = draft.assignee === undefined ? [null, row.assignee] : [draft.assignee]
   if (!(await queries.wasMadeOf(sql, { ...caller, id: row.id }, { ticket, ...state }, assignees)))
     throw new Failure('conflict', 'The register has another request with this ticket.')
-  return toJson<DataSubjectRequest>(row)
+  return await toRequest(sql, caller, row)
 }
 
 /** @throws Failure `invalid_request` for a cursor of another account or other filters */
@@ -96,16 +96,17 @@ export async function getPage(
   const page = rows.slice(0, limit)
   const last = page.at(-1)
   const next_cursor = rows.length > limit && last ? encodeCursor(scope, last.id) : null
-  return { data: page.map(row => toJson<DataSubjectRequest>(row)), limit, next_cursor }
+  return { data: await toRequests(sql, caller, page), limit, next_cursor }
 }
 
 /** @throws Failure `not_found` */
-export async function getRequest({ sql }: RequestDeps, { accountId }: Caller, id: string): Promise<RequestWithHistory> {
+export async function getRequest({ sql }: RequestDeps, caller: Caller, id: string): Promise<RequestWithHistory> {
+  const { accountId } = caller
   const row = await queries.findRequest(sql, accountId, id)
   if (!row) throw noRequest()
   const entries = await queries.findEntries(sql, accountId, id)
   const history = entries.map(toEntry).filter(({ version }) => version <= row.version) // omits changes since it was read
-  return { ...toJson<DataSubjectRequest>(row), history }
+  return { ...(await toRequest(sql, caller, row)), history }
 }
 
 function toEntry(document: string): RequestEntry {
@@ -148,10 +149,10 @@ export async function changeRequest(
       change.outcome === 'done' ? (change.subject_ids ?? row.subject_ids) : null,
     )
     const changed = applyChange(row, change, { hmacs, at, holidays: config.holidays, due })
-    if (!changed) return toJson<DataSubjectRequest>(row)
+    if (!changed) return await toRequest(sql, caller, row)
     const { state, action } = changed
     const written = await queries.updateRequest(sql, row, state, { action, caller, at })
-    if (written) return toJson<DataSubjectRequest>(written)
+    if (written) return await toRequest(sql, caller, written)
   }
   throw unavailable('Too many callers are changing this request at once.')
 }
@@ -182,6 +183,30 @@ function requirePast(received: string, at: Date): void {
 
 function hmacsOf(deps: Pick<RequestDeps, 'subjectSecret'>, caller: Caller, subjects: readonly string[]): string[] {
   return subjects.map(subject => standInOf(deps, caller, subject))
+}
+
+async function toRequest(sql: Sql, caller: Caller, row: queries.RequestRow): Promise<DataSubjectRequest> {
+  const [request] = await toRequests(sql, caller, [row])
+  return request as DataSubjectRequest
+}
+
+async function toRequests(
+  sql: Sql,
+  { accountId }: Caller,
+  rows: readonly queries.RequestRow[],
+): Promise<DataSubjectRequest[]> {
+  const hmacs = [...new Set(rows.flatMap(row => row.subject_hmacs))]
+  const counts = hmacs.length === 0 ? [] : await queries.countSealed(sql, accountId, hmacs)
+  return rows.map(row => {
+    const own = counts.filter(({ subject_hmac }) => row.subject_hmacs.includes(subject_hmac))
+    const sealed_proofs = own.reduce((sum, { proofs }) => sum + proofs, 0)
+    const sealed_until =
+      own
+        .map(({ until }) => until)
+        .sort()
+        .at(-1) ?? null
+    return { ...toJson<Omit<DataSubjectRequest, 'sealed_proofs' | 'sealed_until'>>(row), sealed_proofs, sealed_until }
+  })
 }
 
 function noRequest(): Failure {

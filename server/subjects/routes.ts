@@ -105,8 +105,9 @@ export function subjectRoutes(app: FastifyInstance, deps: RouteDeps): void {
   route(
     app,
     subjects.sealed,
-    async ({ body: { subject_id } }, { caller }) => {
-      const rows = await listSealed(deps.sql, caller, standInOf(deps, caller, subject_id), sealedLimit)
+    async ({ body: { subject_id, record_id: recordId } }, { caller }) => {
+      const subjectHmac = standInOf(deps, caller, subject_id)
+      const rows = await listSealed(deps.sql, caller, { subjectHmac, recordId }, sealedLimit)
       accessLog.record(caller, 'sealed', subject_id)
       return { data: rows.map(row => ({ ...row, purged_at: row.purged_at.toISOString() })) }
     },

@@ -1,6 +1,6 @@
 import type { Sql } from 'postgres'
 import type { SealedSetting } from '../../src/contract/index.ts'
-import { toArrayLiteral } from '../db/fragments.ts'
+import { empty, toArrayLiteral } from '../db/fragments.ts'
 import { andReached, type Reach } from '../db/reach.ts'
 
 export interface SealedProofRow {
@@ -9,19 +9,26 @@ export interface SealedProofRow {
   purged_at: Date
   basis: string
   until: string
+  answers?: { version: number; preferences: Record<string, boolean> }[]
 }
 
-/** Newest record first. */
-export function listSealed(sql: Sql, reach: Reach, subjectHmac: string, limit: number): Promise<SealedProofRow[]> {
+/** Newest record first; of one record with its answers. */
+export function listSealed(
+  sql: Sql,
+  reach: Reach,
+  { subjectHmac, recordId }: { readonly subjectHmac: string; readonly recordId?: string | undefined },
+  limit: number,
+): Promise<SealedProofRow[]> {
+  const isOne = recordId !== undefined
   return sql<SealedProofRow[]>`
     select p.consent_id as record_id, c.site_id, p.created_at as purged_at, p.sealed->>'basis' as basis,
-      p.sealed->>'until' as until
+      p.sealed->>'until' as until ${isOne ? sql`, p.sealed->'answers' as answers` : empty(sql)}
     from consent_history p
     cross join lateral (
       select site_id from consents where account_id = ${reach.accountId} and id = p.consent_id offset 0
     ) c
     where p.account_id = ${reach.accountId} and p.sealed is not null and p.sealed->>'subject_hmac' = ${subjectHmac}
-      ${andReached(sql, reach, sql`c.site_id`)}
+      ${isOne ? sql`and p.consent_id = ${recordId}::uuid` : empty(sql)} ${andReached(sql, reach, sql`c.site_id`)}
     order by p.consent_id desc limit ${limit}`
 }
 

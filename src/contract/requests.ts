@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { ById, endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
 import { operators, readers } from './roles.ts'
-import { Count, Id, pageOf, pageQuery, Timestamp, text } from './values.ts'
+import { Count, Id, optional, pageOf, pageQuery, Timestamp, text } from './values.ts'
 
 const path = '/api/v1/requests'
 
@@ -59,6 +59,12 @@ export const DataSubjectRequest = z.object({
     'Of an erasure that is done: the day on which the purge of its records was due when it was closed. Null without such records, and if the service purges by hand only or still had live ones.',
   ),
   purged_on: Day.nullable().describe('The day on which none of its records was left, or was reported as purged.'),
+  sealed_proofs: Count.default(0).describe(
+    'Number of sealed proofs of purged records with its identifiers that the service keeps now.',
+  ),
+  sealed_until: optional(Timestamp).describe(
+    'When the last of them ends, unless a legal hold keeps it; null without any.',
+  ),
   receipts: z
     .array(z.object({ type: z.string().meta({ enum: [...proofTypes] }), sha256: Digest, added_at: Timestamp }))
     .describe('The digests of the documents that prove the answer.'),

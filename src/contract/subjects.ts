@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { endpoint, NoQuery, type ResourceDocs } from './endpoint.ts'
 import { HoldNotice } from './holds.ts'
 import { operators, readers } from './roles.ts'
-import { ExactCount, Id, onRequest, optional, Timestamp, text, Uuid } from './values.ts'
+import { Count, ExactCount, Id, onRequest, optional, Timestamp, text, Uuid } from './values.ts'
 import { SubjectWithdrawal, SubjectWithdrawn, withdrawnRecordsLimit } from './withdrawals.ts'
 
 /** Maximum number of ids in a request, and of records in a response. */
@@ -146,6 +146,12 @@ export type SubjectPurged = z.output<typeof SubjectPurged>
 
 export const sealedLimit = 1000
 
+export const SealedQuestion = z.strictObject({
+  subject_id: text(1, 255).describe('Identifier of the data subject, compared exactly.'),
+  record_id: Uuid.optional().describe('Only the proof of this record, with its answers.'),
+})
+export type SealedQuestion = z.output<typeof SealedQuestion>
+
 export const SealedProofs = z.object({
   data: z
     .array(
@@ -155,6 +161,9 @@ export const SealedProofs = z.object({
         purged_at: Timestamp,
         basis: z.string().describe('Why it is kept, as the site said at the purge.'),
         until: Timestamp.describe('When it is removed, unless a legal hold keeps it.'),
+        answers: onRequest(
+          z.array(z.object({ version: Count.meta({ minimum: 1 }), preferences: z.record(z.string(), z.boolean()) })),
+        ).describe('By the version of the history; only with `record_id`.'),
       }),
     )
     .max(sealedLimit)
@@ -230,7 +239,7 @@ export const subjects = {
     path: '/api/v1/subjects/sealed',
     scope: 'read',
     unit: 'optional',
-    body: z.strictObject({ subject_id: text(1, 255) }),
+    body: SealedQuestion,
     response: SealedProofs,
   }),
 }
@@ -268,7 +277,7 @@ export const subjectsDocs: ResourceDocs<typeof subjects> = {
     },
     sealed: {
       description:
-        'A site may keep a sealed proof of purged records (`sealed_proof`): an HMAC of the identifier and the answers. They are found by exactly the identifier, and by nothing else. It is never rejected for quota.',
+        'A site may keep a sealed proof of purged records (`sealed_proof`): an HMAC of the identifier and the answers. They are found by exactly the identifier, and by nothing else. With `record_id` it also shows the answers of that record to who presents the identifier. It is never rejected for quota.',
       success: 'The proofs, of at most 1,000 records. None, if the subject has none or is unknown.',
     },
   },

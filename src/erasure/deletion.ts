@@ -8,7 +8,16 @@ import { CliError, exit } from '../errors/errors.ts'
 import { exitOf } from '../errors/explain.ts'
 import { findAccountHmacs } from './hmacs.ts'
 import { type Processed, processRest, type TargetCall } from './processing.ts'
-import { countNearMatches, erasesSubjects, findHolding, showsDeleted, type Target } from './records.ts'
+import {
+  countNearMatches,
+  erasesSubjects,
+  findHolding,
+  findSealedProofs,
+  groupProofs,
+  showsDeleted,
+  type Target,
+  unlessForbidden,
+} from './records.ts'
 import { type ErasureRun, type ErasureState, type RecordAnswer, toInstant, toRecord } from './state.ts'
 
 /** The service's own erasure of several records of a subject, or the deletion of one record. */
@@ -174,7 +183,11 @@ export async function verifyErased(api: Client, subjects: readonly string[]): Pr
   const checked_at = new Date().toISOString()
   const { live, deleted } = await findHolding(api, subjects)
   const remaining = live.map(({ id, site_id }) => ({ id, site_id }))
-  const verification = { checked_at, live: live.length, deleted, remaining }
+  const sealed_proofs = groupProofs((await unlessForbidden(findSealedProofs(api, subjects))) ?? [])
+  const verification = {
+    ...{ checked_at, live: live.length, deleted, remaining },
+    ...(sealed_proofs.length > 0 && { sealed_proofs }),
+  }
   const subject_hmacs = (await findAccountHmacs(api, subjects))?.subject_hmacs ?? null
   return { verification, near_matches: await countNearMatches(api, subjects), subject_hmacs }
 }

@@ -18,6 +18,7 @@ export function formatPage({ receipt, bytes }: StoredReceipt<ErasureReceipt>): s
     markdownTable(['', ''], workRows(receipt)),
     ...(receipt.sites.length > 0 ? [siteTable(receipt)] : []),
     ...(receipt.records.length > 0 ? ['## Records', recordTable(receipt)] : []),
+    ...(receipt.verification.sealed_proofs ? ['## Sealed proofs', proofTable(receipt.verification.sealed_proofs)] : []),
     '## How to verify this',
     formatProof(receipt, sha256(bytes)),
   ]
@@ -105,6 +106,11 @@ function siteTable({ sites }: ErasureReceipt): string {
     ['Site', 'Deleted', 'No longer there, not by this job', 'No longer there; who deleted it is not known'],
     rows,
   )
+}
+
+function proofTable(kept: NonNullable<ErasureReceipt['verification']['sealed_proofs']>): string {
+  const rows = kept.map(({ site_id, proofs, basis, until }): Cells => [site_id, String(proofs), basis, until])
+  return markdownTable(['Site', 'Proofs', 'Basis', 'Until, or longer while a legal hold stands'], rows)
 }
 
 function recordTable({ records }: ErasureReceipt): string {

@@ -5,7 +5,12 @@ import { consents } from '../contract/consents.ts'
 import type { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
 import type { Consent, ConsentQuery, HoldNotice } from '../contract/index.ts'
 import { parseInstant } from '../contract/instant.ts'
-import { erasedRecordsLimit, type PurgeAnswer, subjects as subjectEndpoints } from '../contract/subjects.ts'
+import {
+  erasedRecordsLimit,
+  type PurgeAnswer,
+  type SealedProofs,
+  subjects as subjectEndpoints,
+} from '../contract/subjects.ts'
 import { CliError, exit } from '../errors/errors.ts'
 import { exitOf, explain } from '../errors/explain.ts'
 import { mapInOrder } from '../io/concurrency.ts'
@@ -287,10 +292,45 @@ export async function findNearMatches(api: Client, subjects: readonly string[]):
   return [...found.values()]
 }
 
+export interface SealedProof extends Omit<SealedProofs['data'][number], 'answers'> {
+  readonly subject_id: string
+}
+
+/** At most 1,000 for each identifier; null if not supported. */
+export async function findSealedProofs(
+  api: Pick<Client, 'call' | 'supports'>,
+  subjects: readonly string[],
+): Promise<SealedProof[] | null> {
+  if (!(await api.supports(subjectEndpoints.sealed))) return null
+  const proofs: SealedProof[] = []
+  for (const subject_id of subjects) {
+    const { data } = await api.call(subjectEndpoints.sealed, { body: { subject_id }, isIdempotent: true })
+    proofs.push(...data.map(proof => ({ ...proof, subject_id })))
+  }
+  return proofs
+}
+
+type KeptProofs = NonNullable<ErasureReceipt['verification']['sealed_proofs']>
+
+/** By site and basis, with the latest end. */
+export function groupProofs(proofs: readonly SealedProof[]): KeptProofs {
+  const groups = new Map<string, KeptProofs[number]>()
+  for (const { site_id, basis, until } of proofs) {
+    const key = JSON.stringify([site_id, basis])
+    const { proofs: count, until: last } = groups.get(key) ?? { proofs: 0, until }
+    groups.set(key, { site_id, basis, until: until > last ? until : last, proofs: count + 1 })
+  }
+  return [...groups].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, group]) => group)
+}
+
 /** Null also if the key may not read. */
 export async function countNearMatches(api: Client, subjects: readonly string[]): Promise<number | null> {
+  return (await unlessForbidden(findNearMatches(api, subjects)))?.length ?? null
+}
+
+export async function unlessForbidden<T>(call: Promise<T>): Promise<T | null> {
   try {
-    return (await findNearMatches(api, subjects))?.length ?? null
+    return await call
   } catch (error) {
     if (explain(error).code === 'forbidden') return null
     throw error

@@ -1,4 +1,4 @@
-import { describeKept } from '../contract/documents/deletion-statement.ts'
+import { describeKept, orLonger } from '../contract/documents/deletion-statement.ts'
 import type { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
 
 /**
@@ -33,6 +33,21 @@ function describeScope(account_id: string | null): string {
   return account_id === null ? 'among the records that the key can see' : `in the account ${account_id}`
 }
 
+interface Kept {
+  readonly proofs: number
+  readonly until: string
+}
+
+/** Such as `2 sealed proofs until INSTANT, or longer while a legal hold stands`. */
+export function formatProofs(kept: readonly Kept[] = []): string {
+  const count = kept.reduce((sum, { proofs }) => sum + proofs, 0)
+  const last = kept
+    .map(({ until }) => until)
+    .sort()
+    .at(-1)
+  return `${count} sealed ${count === 1 ? 'proof' : 'proofs'} until ${last}, ${orLonger}`
+}
+
 /** All phrases that hold are used, in this order. */
 const phrases: readonly Phrase[] = [
   {
@@ -54,6 +69,12 @@ const phrases: readonly Phrase[] = [
       `No undeleted record of this person was held ${describeScope(account_id)}; ${verification.deleted} deleted before still hold data until they are purged.`,
     terminal: ({ verification, account_id }, where) =>
       `nothing live on ${where} ${describeScope(account_id)}; ${records(verification.deleted ?? 0)} deleted before, and held until the purge`,
+  },
+  {
+    holds: ({ result }) => result === 'proofs_kept',
+    page: ({ account_id }) =>
+      `No record was listed under the identifiers of this person ${describeScope(account_id)}. Nothing was deleted.`,
+    terminal: ({ account_id }, where) => `no record listed on ${where} ${describeScope(account_id)}`,
   },
   {
     holds: receipt => isFound(receipt) && dueCount(receipt) > 0 && !receipt.purge,
@@ -87,6 +108,12 @@ const phrases: readonly Phrase[] = [
     holds: ({ verification }) => verification.live > 0,
     page: ({ verification }) => `**${records(verification.live)} of this person remained or were created meanwhile.**`,
     terminal: ({ verification }) => `${records(verification.live)} of the subject remained or were created meanwhile`,
+  },
+  {
+    holds: ({ verification }) => verification.sealed_proofs !== undefined,
+    page: ({ verification }) =>
+      `Kept of records of this person that were purged before: ${formatProofs(verification.sealed_proofs)}. A sealed proof is a keyed hash of the identifier, and the answers.`,
+    terminal: ({ verification }) => `kept of records purged before: ${formatProofs(verification.sealed_proofs)}`,
   },
   {
     holds: ({ near_matches }) => (near_matches ?? 0) > 0,

@@ -104,11 +104,11 @@ function findInErasureReceipt(receipt: ErasureReceipt): string | null {
 
 /** The result and the records must match what was found live and deleted. */
 function fitsVerification({ result, records, verification }: ErasureReceipt): boolean {
-  const { live, deleted, remaining } = verification
+  const { live, deleted, remaining, sealed_proofs } = verification
   const listed = new Set(remaining.map(({ id }) => id))
   if (live !== remaining.length || listed.size !== live) return false
   if (!records.every(record => (record.result === 'remaining') === listed.has(record.id))) return false
-  return result === erasureResult({ found: records.length, live, deleted })
+  return result === erasureResult({ found: records.length, live, deleted, sealed_proofs })
 }
 
 const withdrawn = ['withdrawn', 'already_off', 'gone', 'unknown'] as const

@@ -15,6 +15,7 @@ import { changeRequest, describeDue, findRequest, isOverdue } from '../../cli/re
 import type { Context } from '../../context.ts'
 import { type DataSubjectRequest, requestOutcomes } from '../../contract/requests.ts'
 import { text } from '../../contract/values.ts'
+import { formatProofs } from '../../erasure/sentences.ts'
 import { exit, usageError } from '../../errors/errors.ts'
 import { canPrompt, declinedError, prompt } from '../../io/prompt.ts'
 import { registerView } from '../../views/register.ts'
@@ -92,6 +93,7 @@ async function closeFound(
   const change = { outcome, ...(reason !== undefined && { outcome_reason: reason }) }
   const closed = await changeRequest(ctx.api, found.id, change)
   if (isErased) await sayPurge(ctx, closed)
+  if (closed.sealed_proofs > 0) await ctx.say(`${closed.ticket}: kept of purged records: ${describeSealed(closed)}`)
   return one(registerView, { ...closed, overdue: false }, { mutates: true }) as Output<unknown>
 }
 
@@ -111,6 +113,10 @@ async function sayPurge(ctx: Context, { ticket, purge_due_on, purged_on }: DataS
     await ctx.warn(
       `${ticket}: the service does not say when the data is purged: it has live records of the person, or purges by hand only: ${purgeNow}`,
     )
+}
+
+function describeSealed({ sealed_proofs: proofs, sealed_until }: DataSubjectRequest): string {
+  return formatProofs([{ proofs, until: sealed_until ?? '' }])
 }
 
 async function warnOfNoReceipt({ warn }: Context, { ticket, kind, receipts }: DataSubjectRequest): Promise<void> {

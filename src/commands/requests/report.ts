@@ -66,6 +66,8 @@ interface Reported
     | 'outcome_reason'
     | 'purge_due_on'
     | 'purged_on'
+    | 'sealed_proofs'
+    | 'sealed_until'
   > {
   /** In UTC. */
   readonly closed_on: string | null
@@ -76,12 +78,12 @@ interface Reported
 
 function reportedOf(request: DataSubjectRequest, today: string): Reported {
   const { ticket, kind, state, outcome, received_on, due_on, extension_reason, outcome_reason, closed_at } = request
-  const { purge_due_on = null, purged_on = null } = request
+  const { purge_due_on = null, purged_on = null, sealed_proofs, sealed_until } = request
   const closed_on = closed_at?.slice(0, 10) ?? null
   const isLate = closed_on === null ? isOverdue(request, today) : closed_on > due_on
   return {
     ...{ ticket, kind, state, outcome, received_on, due_on, closed_on, extension_reason, outcome_reason },
-    ...{ purge_due_on, purged_on },
+    ...{ purge_due_on, purged_on, sealed_proofs, sealed_until },
     days: closed_on === null ? null : daysBetween(received_on, closed_on),
     days_late: isLate ? daysBetween(due_on, closed_on ?? today) : 0,
   }
@@ -112,6 +114,8 @@ const reportedView: View<Reported> = {
     field('outcome_reason'),
     field('purge_due_on'),
     field('purged_on'),
+    field('sealed_proofs'),
+    field('sealed_until'),
   ],
 }
 
@@ -140,7 +144,7 @@ function pageOf(reported: readonly Reported[], period: string, source: string): 
     .map(row => [row.ticket, row.kind, row.received_on, row.due_on, row.extension_reason ?? ''])
   const erased = reported
     .filter(({ kind, outcome }) => kind === 'erasure' && outcome === 'done')
-    .map(row => [row.ticket, row.closed_on ?? '', row.purged_on ?? '–', row.purge_due_on ?? '–'])
+    .map(row => [row.ticket, row.closed_on ?? '', row.purged_on ?? '–', row.purge_due_on ?? '–', keptOf(row)])
   const heads = ['Kind', 'Received', 'Open', 'Done', 'Refused', 'Withdrawn', 'Late', 'Days: median', 'Days: longest']
   const orNone = (grid: Grid) => (grid.rows.length === 0 ? 'None.' : grid)
   return [
@@ -152,9 +156,13 @@ function pageOf(reported: readonly Reported[], period: string, source: string): 
     '## Extended',
     orNone({ heads: ['Ticket', 'Kind', 'Received', 'Due', 'Why'], rows: extended }),
     '## Erased',
-    'Erased data stays until its purge. Purged: the day on which nothing was left, as observed at the close or reported later; Purge due: the day as of the close.',
-    orNone({ heads: ['Ticket', 'Closed', 'Purged', 'Purge due'], rows: erased }),
+    'Erased data stays until its purge. Purged: the day on which nothing was left, as observed at the close or reported later; Purge due: the day as of the close; Kept: sealed proofs of purged records that are left now, and when the last one ends, or later while a legal hold stands.',
+    orNone({ heads: ['Ticket', 'Closed', 'Purged', 'Purge due', 'Kept'], rows: erased }),
   ]
+}
+
+function keptOf({ sealed_proofs: count, sealed_until }: Reported): string {
+  return count === 0 ? '–' : `${count} until ${sealed_until?.slice(0, 10)}`
 }
 
 function formatMarkdown(page: Page): string {

@@ -11,7 +11,7 @@ import { recordsOf, showsDeleted } from '../../erasure/records.ts'
 import { exit } from '../../errors/errors.ts'
 import { report } from '../../errors/report.ts'
 import { openSigner } from '../../receipts/signer.ts'
-import { tellLeftOut, warnOfNear } from './near.ts'
+import { tellLeftOut, tellProofs, warnOfNear } from './near.ts'
 
 const Options = z.strictObject({ ...alsoOption, ...requestOption, operands: z.array(Subject).max(1).default([]) })
 
@@ -23,7 +23,8 @@ Writes every record with its history to the new file of --out, as one JSON docum
 made each change, if the instance shows them. FILE.manifest.json beside it is signed and contains the counts by site,
 the number of bytes and their SHA-256. Only you can read both files. They appear once complete; no file is
 overwritten. With --request the register gets the manifest's digest. Near matches, which differ only in case, blanks
-or Unicode form, are reported, and exported only if --also names them.
+or Unicode form, are reported, and exported only if --also names them. The document also has the sealed proofs that
+purges left of the person, with their answers.
 
 Examples:
   $ consentctl subject export maria@example.com --out maria.json
@@ -52,6 +53,7 @@ Examples:
         const of = `${formatCount(records)} of ${formatCount(sites.length, 'site')} with ${entries} ${entries === 1 ? 'entry' : 'entries'} of history`
         await ctx.say(`wrote ${path}: ${of}, from ${instanceLabel(ctx)}`)
         await ctx.say(`wrote ${path}.manifest.json`)
+        await tellProofs(ctx, subjects)
         if (registered) await registerManifest(ctx, registered, manifest_sha256, `${path}.manifest.json`)
       }),
     )

@@ -20,7 +20,7 @@ import { exitOf } from '../../errors/explain.ts'
 import { report } from '../../errors/report.ts'
 import { readConfiguration } from '../../settings/settings.ts'
 import { type FoundRow, foundViewWith } from '../../views/subject.ts'
-import { formatNear, tellNearMatches, tellUnfound } from './near.ts'
+import { formatNear, tellNearMatches, tellProofs, tellUnfound } from './near.ts'
 
 const Options = z.strictObject({
   ...alsoOption,
@@ -38,6 +38,9 @@ export function find(command: Command, ctx: Context): void {
 Includes deleted records that are not purged yet, if the instance shows them. Counts by site go to stderr. If an
 instance fails, it is reported and the others are searched (exit 8). Use - as the identifier to read all
 identifiers of the person from stdin, one per line.
+
+Sealed proofs that purges left of exactly this person are listed on stderr, with site, end and basis; subject export
+also has their answers.
 
 Near matches are counted on stderr. With --like they are listed too: the column match is exact or near, and stderr
 lists each near match. Not every instance supports this (exit 2, not_offered).
@@ -94,6 +97,7 @@ async function* held(ctx: Context, { subjects, like, found }: Search): AsyncGene
   await tellNearMatches(ctx, near)
   await tellSites(ctx, counts, instanceLabel(ctx), deletedCount)
   if (unlisted) await ctx.say(`${formatNear(unlisted)}, with another case, blanks or Unicode form: --like`)
+  await tellProofs(ctx, subjects)
 }
 
 async function requireNearMatches(ctx: Context, subjects: readonly string[]): Promise<NearMatch[]> {

@@ -1,7 +1,15 @@
 import { commandLike, quoteForShell, subjectCommand } from '../../cli/messages.ts'
 import type { Context } from '../../context.ts'
+import { orLonger } from '../../contract/documents/deletion-statement.ts'
 import { type SubjectRequest, unfinishedJobs } from '../../erasure/job.ts'
-import { findNearMatches, type NearMatch, type Target } from '../../erasure/records.ts'
+import {
+  findNearMatches,
+  findSealedProofs,
+  type NearMatch,
+  type Target,
+  unlessForbidden,
+} from '../../erasure/records.ts'
+import { formatProofs } from '../../erasure/sentences.ts'
 import { CliError, exit } from '../../errors/errors.ts'
 
 const longestList = 10
@@ -52,6 +60,19 @@ export async function tellUnfound(
   const more = unfound.length > longestList ? ` and ${unfound.length - longestList} more` : ''
   const names = unfound.slice(0, longestList).map(quoteForShell).join(', ')
   await warn(`no ${what} of ${names}${more} was found: check the spelling`)
+}
+
+/** Of records that were purged, which no list has. Returns their number. */
+export async function tellProofs(ctx: Context, subjects: readonly string[], isBrief = false): Promise<number> {
+  const found = (await unlessForbidden(findSealedProofs(ctx.api, subjects))) ?? []
+  if (found.length === 0) return 0
+  await ctx.say(`kept of records purged before: ${formatProofs(found.map(({ until }) => ({ until, proofs: 1 })))}`)
+  if (isBrief) return found.length
+  for (const { record_id, site_id, until, basis } of found.slice(0, longestList))
+    await ctx.say(`sealed proof of ${record_id}: site ${site_id}, until ${until}, ${orLonger}; basis: ${basis}`)
+  const more = found.length - longestList
+  if (more > 0) await ctx.say(`sealed proofs not shown: ${more}`)
+  return found.length
 }
 
 /** Does the same for a plan, which contains only these targets. */

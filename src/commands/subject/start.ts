@@ -26,7 +26,7 @@ import { openSigner, requireEverySite, requireScope, type Signer } from '../../r
 import { requireAppendable } from '../../receipts/store.ts'
 import { consentView } from '../../views/consent.ts'
 import { type ErasureRow, erasureView, type PersonRow, personView } from '../../views/subject.ts'
-import { rejectOnlyNear, tellLeftOut, tellUnplanned, warnOfNear } from './near.ts'
+import { rejectOnlyNear, tellLeftOut, tellProofs, tellUnplanned, warnOfNear } from './near.ts'
 import { quotaError } from './operations.ts'
 import { formatPeople, runJob } from './run.ts'
 
@@ -147,6 +147,7 @@ export async function rehearse(
   plans: readonly Pick<Planned, 'asked' | 'targets'>[],
 ): Promise<Output<unknown>> {
   await warnOfHolds(ctx, source, plans)
+  for (const { asked } of plans) await tellProofs(ctx, asked.subjects, true)
   if (source !== null) {
     await ctx.say(`${describe(ctx, plans)}: nothing was deleted`)
     return many(personView, pagesOf(plans.map(toPersonRow))) as Output<unknown>
@@ -195,7 +196,7 @@ async function review(ctx: Context, { source }: Order, plans: readonly Planned[]
   else if (!asks) await tellSites(ctx, counts, where)
   if (!asks) return
   await warnOfHolds(ctx, source, plans)
-  if (targets.length === 0) return await confirmNothing(ctx, plans.length)
+  if (targets.length === 0) return await confirmNothing(ctx, plans)
   const question = { action: 'erase', noun: 'record', where }
   const [{ records } = { records: null }] = plans
   if (source !== null)
@@ -211,9 +212,12 @@ async function review(ctx: Context, { source }: Order, plans: readonly Planned[]
 }
 
 /** A mistyped identifier has no matches either, and a receipt is permanent. */
-async function confirmNothing(ctx: Context, people: number): Promise<void> {
-  const receipts = people === 1 ? 'a receipt' : `${people} receipts`
-  const answer = await prompt(ctx.io, `Make ${receipts} that nothing is held? [y/N] `, ctx.interruption)
+async function confirmNothing(ctx: Context, plans: readonly Pick<Planned, 'asked'>[]): Promise<void> {
+  let proofs = 0
+  for (const { asked } of plans) proofs += await tellProofs(ctx, asked.subjects, true)
+  const receipts = plans.length === 1 ? 'a receipt' : `${plans.length} receipts`
+  const held = proofs === 0 ? 'nothing is held' : 'no record is held'
+  const answer = await prompt(ctx.io, `Make ${receipts} that ${held}? [y/N] `, ctx.interruption)
   if (!/^y(es)?$/i.test(answer.trim())) throw declinedError()
 }
 

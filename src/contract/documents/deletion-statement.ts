@@ -25,12 +25,14 @@ interface ErasureSeen {
   readonly live: number
   /** Null if not shown. */
   readonly deleted: number | null
+  readonly sealed_proofs?: readonly unknown[] | undefined
 }
 
-export function erasureResult({ found, live, deleted }: ErasureSeen): ErasureReceipt['result'] {
+export function erasureResult({ found, live, deleted, sealed_proofs = [] }: ErasureSeen): ErasureReceipt['result'] {
   if (live > 0) return 'remaining'
   if (found > 0) return 'erased'
-  return (deleted ?? 0) > 0 ? 'nothing_live' : 'no_data_held'
+  if ((deleted ?? 0) > 0) return 'nothing_live'
+  return sealed_proofs.length > 0 ? 'proofs_kept' : 'no_data_held'
 }
 
 /** States the purge of these records with the time of the last one; null unless the certificates list each. */
@@ -45,12 +47,14 @@ export function describePurge(ids: readonly string[], certificates: readonly str
   return `personal data of ${count} purged by ${last}${kept}, certified by the service; what is left is pseudonymous; backups, write-ahead logs and free space of the database are not covered`
 }
 
+export const orLonger = 'or longer while a legal hold stands'
+
 /** Empty if the certificates name no sealed proof of these records. */
 export function describeKept(ids: readonly string[], certificates: readonly string[]): string {
   const purges = new Map(certificates.flatMap(readPurged))
   const ends = ids.flatMap(id => purges.get(id)?.until ?? [])
   if (ends.length === 0) return ''
-  return `, but for ${ends.length} sealed ${ends.length === 1 ? 'proof' : 'proofs'} until ${latest(ends)}`
+  return `, but for ${ends.length} sealed ${ends.length === 1 ? 'proof' : 'proofs'} until ${latest(ends)}, ${orLonger}`
 }
 
 interface Purge {

@@ -31,7 +31,7 @@ const ErasedRecord = z.strictObject({
 })
 export type ErasedRecord = z.output<typeof ErasedRecord>
 
-const erasureOutcomes = ['erased', 'no_data_held', 'nothing_live', 'remaining'] as const
+const erasureOutcomes = ['erased', 'no_data_held', 'nothing_live', 'proofs_kept', 'remaining'] as const
 
 const counts = {
   deleted: Count,
@@ -83,7 +83,7 @@ export const ErasureReceipt = z.strictObject({
   result: z
     .enum(erasureOutcomes)
     .describe(
-      'Of the account. erased: records were found, and none was live when it was verified. no_data_held: no record was listed, which says nothing of a deletion. nothing_live: only records that were deleted before, and hold data until they are purged. remaining: live records of the subject were listed when it was verified.',
+      'Of the account. erased: records were found, and none was live when it was verified. no_data_held: no record was listed, which says nothing of a deletion, and no sealed proof. nothing_live: only records that were deleted before, and hold data until they are purged. proofs_kept: no record, but sealed proofs of purged ones. remaining: live records of the subject were listed when it was verified.',
     ),
   statement: z
     .union([DeletionStatement, PurgeReceiptStatement])
@@ -114,6 +114,20 @@ export const ErasureReceipt = z.strictObject({
       'Deleted records that are not purged yet; null if the service does not show them.',
     ),
     remaining: z.array(z.strictObject({ id: z.string(), site_id: z.string().nullable() })),
+    sealed_proofs: z
+      .array(
+        z.strictObject({
+          site_id: z.string(),
+          basis: z.string().describe('Why they are kept, as the site said at the purge.'),
+          until: Instant.describe('When the last of them ends, or later while a legal hold stands.'),
+          proofs: z.int().min(1),
+        }),
+      )
+      .min(1)
+      .optional()
+      .describe(
+        'The sealed proofs of purged records of the subject that the service keeps, by site and basis; at most 1,000 are counted for each identifier. Absent without any, and if the service does not say.',
+      ),
   }),
   answers_lost: Count.describe(
     'Calls that deleted several records, and whose answers, and so certificates, were lost.',

@@ -9,7 +9,7 @@ export const DeletionStatement = z
 export const PurgeReceiptStatement = z
   .string()
   .regex(
-    /^personal data of \d+ records? purged by \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z(, but for \d+ sealed proofs? until \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)?, certified by the service; what is left is pseudonymous; backups, write-ahead logs and free space of the database are not covered$/,
+    /^personal data of \d+ records? purged by \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z(, but for \d+ sealed proofs? until \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z, or longer while a legal hold stands)?, certified by the service; what is left is pseudonymous; backups, write-ahead logs and free space of the database are not covered$/,
   )
 
 /** UTC with milliseconds. */

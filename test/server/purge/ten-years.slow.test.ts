@@ -309,7 +309,12 @@ it(`sealed proofs › when ${deletions} persons are deleted over ${years} years,
   const sealed = new Set(expected.at(-1)?.sealed)
   for (const { id, subject } of people) {
     const list = (name: string) =>
-      listSealed(service.sql, wholeAccount(owner.accountId), standInOf({ subjectSecret }, owner, name), 10)
+      listSealed(
+        service.sql,
+        wholeAccount(owner.accountId),
+        { subjectHmac: standInOf({ subjectSecret }, owner, name) },
+        10,
+      )
     expect((await list(subject)).map(({ record_id }) => record_id)).toEqual(sealed.has(id) ? [id] : [])
     expect(await list(`${subject} `)).toEqual([])
   }

@@ -328,7 +328,7 @@ describe('POST /api/v1/subjects/sealed › 200', () => {
       })
       const at = new Date(Date.now() - dayMs / 2).toISOString()
       await checkSubject({ sql, subjectSecret }, reach, { subject_id, purpose: 'news', at })
-      await listSealed(sql, reach, standInOf({ subjectSecret }, owner, subject_id), 10)
+      await listSealed(sql, reach, { subjectHmac: standInOf({ subjectSecret }, owner, subject_id) }, 10)
       return texts
     }
     expect(await statementsOf(maria)).toEqual(await statementsOf('nobody'))

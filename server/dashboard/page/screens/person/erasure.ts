@@ -38,6 +38,8 @@ export interface Outcome
 export interface Purging {
   readonly isRunning: boolean
   readonly certified: number
+  /** Proofs that the purge left. */
+  readonly sealed: readonly { readonly basis: string; readonly until: string }[]
   readonly error: unknown
 }
 
@@ -122,14 +124,20 @@ async function carryOut(state: ErasureState<Order>): Promise<void> {
 export async function purge(ids: readonly string[], ask: AskForPurge): Promise<void> {
   if (current.get()?.purging?.isRunning) return
   const named = new Set<string>()
-  const show = (isRunning: boolean, error?: unknown) => change({ purging: { isRunning, certified: named.size, error } })
+  const sealed = new Map<string, Purging['sealed'][number]>()
+  const show = (isRunning: boolean, error?: unknown) =>
+    change({ purging: { isRunning, certified: named.size, sealed: [...sealed.values()], error } })
   show(true)
   try {
     for (let start = 0; start < ids.length; start += erasedRecordsLimit) {
       const { certificate } = await ask(ids.slice(start, start + erasedRecordsLimit))
       if (certificate === null) continue
       addCertificates([certificate], 'purge')
-      for (const { id } of JSON.parse(certificate).records) if (ids.includes(id)) named.add(id)
+      for (const { id, sealed: proof } of JSON.parse(certificate).records) {
+        if (!ids.includes(id)) continue
+        named.add(id)
+        if (proof) sealed.set(id, proof)
+      }
       show(true)
     }
     show(false)

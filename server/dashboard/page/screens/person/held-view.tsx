@@ -2,7 +2,14 @@ import { useState } from 'preact/hooks'
 import { api } from '../../../../../src/contract/api.ts'
 import type { Consent, DataSubjectRequest } from '../../../../../src/contract/index.ts'
 import { exportTexts } from '../../../../../src/erasure/export-text.ts'
-import { countBySite, findNearMatches, type NearMatch, recordsOf } from '../../../../../src/erasure/records.ts'
+import {
+  countBySite,
+  findNearMatches,
+  findSealedProofs,
+  type NearMatch,
+  recordsOf,
+  type SealedProof,
+} from '../../../../../src/erasure/records.ts'
 import { useCall } from '../../call.ts'
 import { Button } from '../../parts/button.tsx'
 import { DownloadButton } from '../../parts/download.tsx'
@@ -15,11 +22,12 @@ import { client, useMay } from '../../session.ts'
 import { baseUrl } from '../../transport.ts'
 import { EraseForm } from './erase-form.tsx'
 
-/** Purged records are missing, because they name no person. */
+/** Purged records are missing, because they name no person, but for their sealed proofs. */
 interface Held {
   /** Live and deleted records. */
   readonly records: readonly Consent[]
   readonly near: readonly NearMatch[]
+  readonly proofs: readonly SealedProof[]
   /** Open requests of the register. */
   readonly requests: readonly DataSubjectRequest[]
 }
@@ -27,6 +35,7 @@ interface Held {
 /** `onCount` gets the number of records read so far. @throws CallError, CliError */
 async function readHeld(subjects: readonly string[], onCount: (count: number) => void): Promise<Held> {
   const near = (await findNearMatches(client, subjects)) ?? []
+  const proofs = (await findSealedProofs(client, subjects)) ?? []
   const requests = new Map<string, DataSubjectRequest>()
   for (const subject_id of subjects) {
     const { data } = await client.call(api.requests.list, { query: { subject_id, state: 'open', limit: 100 } })
@@ -37,7 +46,7 @@ async function readHeld(subjects: readonly string[], onCount: (count: number) =>
     records.push(...page)
     onCount(records.length)
   }
-  return { records, near, requests: [...requests.values()] }
+  return { records, near, proofs, requests: [...requests.values()] }
 }
 
 /** Reads all records again, with their histories. Returns the text that `subject export` writes. */
@@ -68,7 +77,7 @@ export function HeldView({ subjects, find }: HeldViewProps) {
     <>
       <Heading>Held</Heading>
       <p role="status">
-        {held.value ? describeHeld(held.value.records) : count > 0 && `${formatCount(count, 'record')} read …`}
+        {held.value ? describeHeld(held.value) : count > 0 && `${formatCount(count, 'record')} read …`}
       </p>
       <Show of={held}>{value => <HeldParts held={value} subjects={subjects} find={find} />}</Show>
     </>
@@ -78,7 +87,7 @@ export function HeldView({ subjects, find }: HeldViewProps) {
 function HeldParts({ held, subjects, find }: HeldViewProps & { readonly held: Held }) {
   const mayChange = useMay(api.subjects.erase)
   const sites = useSites().value ?? []
-  const { records, near, requests } = held
+  const { records, near, proofs, requests } = held
   const live = records.filter(({ deleted_at }) => deleted_at === null)
   const liveBySite = countBySite(live)
   const [answered, setAnswered] = useState<DataSubjectRequest | null>(null)
@@ -124,6 +133,17 @@ function HeldParts({ held, subjects, find }: HeldViewProps & { readonly held: He
         }}
         rows={records}
         empty="No matching records. Identifiers must match exactly, including case and spaces."
+      />
+      <Table
+        label="Sealed proofs of purged records"
+        isTitled
+        columns={{
+          Record: ({ record_id }) => <RecordLink id={record_id} />,
+          Site: ({ site_id }) => <SiteName sites={sites} id={site_id} />,
+          Basis: ({ basis }) => <Text of={basis} />,
+          'Until, or longer while a legal hold stands': ({ until }) => <Time at={until} />,
+        }}
+        rows={proofs}
       />
       <Export subjects={subjects} key={JSON.stringify(subjects)} />
       <Table
@@ -173,11 +193,12 @@ function Answer({ of: request, subjects, include, setAnswered }: AnswerProps) {
   )
 }
 
-function describeHeld(records: readonly Consent[]): string {
+function describeHeld({ records, proofs }: Held): string {
   const gone = records.filter(({ deleted_at }) => deleted_at !== null).length
   const deleted = gone === 0 ? 'none' : formatNumber(gone)
   const still = gone === 0 ? '' : `, which hold${gone === 1 ? 's' : ''} data until purged`
-  return `${formatCount(records.length - gone, 'live record')}, and ${deleted} deleted${still}. Purged ones are not found.`
+  const kept = proofs.length === 0 ? '' : `, but for ${formatCount(proofs.length, 'sealed proof')}`
+  return `${formatCount(records.length - gone, 'live record')}, and ${deleted} deleted${still}. Purged ones are not found${kept}.`
 }
 
 /** Downloads the file that `subject export` writes, without its signed manifest. */

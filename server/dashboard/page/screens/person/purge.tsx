@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import { api } from '../../../../../src/contract/api.ts'
 import { askForPurged, orderPurge, previewPurge } from '../../../../../src/erasure/records.ts'
+import { formatProofs } from '../../../../../src/erasure/sentences.ts'
 import { useAction } from '../../call.ts'
 import { Button } from '../../parts/button.tsx'
 import { Field, Form, missingCount } from '../../parts/form.tsx'
@@ -83,12 +84,14 @@ async function countPending(ids: readonly string[]): Promise<number> {
   throw new Mistake(`Records of the erasure that are live again: ${live}. Nothing was purged: erase them first.`)
 }
 
-function describePurge({ isRunning, certified, error }: Purging, all: number): string {
+function describePurge({ isRunning, certified, sealed, error }: Purging, all: number): string {
   if (isRunning) return `Purging: do not close this page. ${formatNumber(certified)} of ${formatCount(all, 'record')}.`
   const others = all - certified
   const rest = error
     ? `${formatCount(others, 'record')} may be purged too: to purge again asks for their certificates.`
     : `${formatCount(others, 'record')} not certified as purged.`
   const sentence = `${formatCount(certified, 'record')}: personal data purged, as the service says and certifies.`
-  return [certified > 0 && sentence, others > 0 && rest].filter(Boolean).join(' ')
+  const bases = [...new Set(sealed.map(({ basis }) => basis))].join('; ')
+  const kept = `Kept: ${formatProofs(sealed.map(({ until }) => ({ until, proofs: 1 })))} (${bases}).`
+  return [certified > 0 && sentence, sealed.length > 0 && kept, others > 0 && rest].filter(Boolean).join(' ')
 }
