@@ -12,7 +12,7 @@ interface Held {
   readonly subject_hmac?: string
 }
 
-type FindHold = (record: Held) => HoldRow | undefined
+export type FindHold = (record: Held) => HoldRow | undefined
 
 /** Returns a function that finds the hold of a record's subject that ends last. */
 export async function findHolds(sql: Sql, accountId: string): Promise<FindHold> {
@@ -38,11 +38,20 @@ export async function findHoldOf(sql: Sql, accountId: string, subjectId: string)
 export async function requireRecordsNotHeld(sql: Sql, accountId: string, ids: readonly string[]): Promise<void> {
   const findHold = await findHolds(sql, accountId)
   const hold = (await findSubjects(sql, accountId, ids)).flatMap(subject_id => findHold({ subject_id }) ?? [])[0]
-  if (!hold) return
-  const { held_until: until, reason, ticket } = hold
-  throw new Failure(
+  if (hold) throw heldFailure(hold)
+}
+
+export function heldFailure({ held_until: until, reason, ticket }: HoldRow, advice = ''): Failure {
+  const why = `${reason}${ticket === null ? '' : `, ${ticket}`}`
+  return new Failure(
     'conflict',
-    `A legal hold keeps the records of this person until ${until.toISOString()} (GDPR Art. 17(3)(e)): ${reason}${ticket === null ? '' : `, ${ticket}`}`,
+    `A legal hold keeps the records of this person until ${until.toISOString()} (GDPR Art. 17(3)(e)): ${why}${advice}`,
     { reason: 'held' },
   )
+}
+
+/** The last of the holds on persons, by their HMACs in hexadecimal. */
+export function lastHold(findHold: FindHold, hmacs: readonly string[]): HoldRow | null {
+  const holds = hmacs.flatMap(subject_hmac => findHold({ subject_hmac }) ?? [])
+  return holds.toSorted((a, b) => a.held_until.getTime() - b.held_until.getTime()).at(-1) ?? null
 }

@@ -6,7 +6,10 @@ import type { Caller } from '../auth/caller.ts'
 import { empty, staticFragment, toArrayLiteral } from '../db/fragments.ts'
 import type { Row } from '../db/rows.ts'
 
-export type RequestRow = Row<Omit<DataSubjectRequest, 'sealed_proofs' | 'sealed_until'>>
+/** What is left of the person now. */
+export type Left = 'held_until' | 'sealed_proofs' | 'sealed_until'
+
+export type RequestRow = Row<Omit<DataSubjectRequest, Left>>
 
 export type RequestState = Omit<RequestRow, 'id' | 'ticket' | 'version' | 'created_at' | 'updated_at'>
 

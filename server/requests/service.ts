@@ -14,6 +14,7 @@ import type { Config } from '../config.ts'
 import { type CursorScope, decodeCursor, encodeCursor } from '../cursor.ts'
 import { toJson } from '../db/rows.ts'
 import { Failure, unavailable } from '../failure.ts'
+import { findHolds, heldFailure, lastHold } from '../holds/held.ts'
 import { newId, readInstant } from '../ids.ts'
 import { standInOf } from '../subjects/hmac.ts'
 import { applyChange, type PurgeDue } from './change.ts'
@@ -142,33 +143,42 @@ export async function changeRequest(
     const row = await queries.findRequest(sql, caller.accountId, id)
     if (!row) throw noRequest()
     const at = new Date(Math.max(Date.now(), row.updated_at.getTime())) // a clock set back must not reorder entries
-    if (change.received_on !== undefined) requirePast(change.received_on, at)
+    requirePast(change.received_on, at)
     const due = await findPurgeDue(
       deps,
       caller,
       change.outcome === 'done' ? (change.subject_ids ?? row.subject_ids) : null,
     )
-    const changed = applyChange(row, change, { hmacs, at, holidays: config.holidays, due })
+    const changed = applyChange(row, change, { hmacs, at, holidays: config.holidays, due: due.days })
     if (!changed) return await toRequest(sql, caller, row)
     const { state, action } = changed
+    if (due.isLeft && action === 'request_closed') await requireNotHeld(sql, caller, state)
     const written = await queries.updateRequest(sql, row, state, { action, caller, at })
     if (written) return await toRequest(sql, caller, written)
   }
   throw unavailable('Too many callers are changing this request at once.')
 }
 
-/** `subjects` are null unless an open request is closed. */
+/** `subjects` are null unless an open request is closed. `isLeft`: the service still has records of them. */
 async function findPurgeDue(
   { sql, config: { purgeAfterDays: days } }: RequestDeps,
   { accountId }: Caller,
   subjects: readonly string[] | null,
-): Promise<PurgeDue> {
+): Promise<{ readonly days: PurgeDue; readonly isLeft: boolean }> {
   const unknown = { purge_due_on: null, purged_on: null }
-  if (!subjects) return unknown
+  if (!subjects) return { days: unknown, isLeft: false }
   const { live, deletedAt } = await queries.findHeld(sql, accountId, subjects)
-  if (live === null) return { ...unknown, purged_on: toDay(new Date()) }
-  if (live || days === null || !deletedAt) return unknown
-  return { ...unknown, purge_due_on: toDay(new Date(deletedAt.getTime() + days * dayMs)) }
+  if (live === null) return { days: { ...unknown, purged_on: toDay(new Date()) }, isLeft: false }
+  if (live || days === null || !deletedAt) return { days: unknown, isLeft: true }
+  const purge_due_on = toDay(new Date(deletedAt.getTime() + days * dayMs))
+  return { days: { ...unknown, purge_due_on }, isLeft: true }
+}
+
+/** @throws Failure `conflict` that names the hold */
+async function requireNotHeld(sql: Sql, { accountId }: Caller, state: RequestState): Promise<void> {
+  const hold = lastHold(await findHolds(sql, accountId), state.subject_hmacs)
+  if (hold && state.kind === 'erasure')
+    throw heldFailure(hold, '; the erasure is not done: close the request as refused, with a reason')
 }
 
 function toDay(at: Date): string {
@@ -176,9 +186,10 @@ function toDay(at: Date): string {
 }
 
 /** Allows tomorrow in UTC, which has already begun in some time zones. */
-function requirePast(received: string, at: Date): void {
+function requirePast(received: string | undefined, at: Date): void {
   const tomorrow = toDay(new Date(at.getTime() + dayMs))
-  if (received > tomorrow) throw new Failure('invalid_request', 'received_on: must not be in the future')
+  if (received !== undefined && received > tomorrow)
+    throw new Failure('invalid_request', 'received_on: must not be in the future')
 }
 
 function hmacsOf(deps: Pick<RequestDeps, 'subjectSecret'>, caller: Caller, subjects: readonly string[]): string[] {
@@ -197,6 +208,7 @@ async function toRequests(
 ): Promise<DataSubjectRequest[]> {
   const hmacs = [...new Set(rows.flatMap(row => row.subject_hmacs))]
   const counts = hmacs.length === 0 ? [] : await queries.countSealed(sql, accountId, hmacs)
+  const findHold = await findHolds(sql, accountId)
   return rows.map(row => {
     const own = counts.filter(({ subject_hmac }) => row.subject_hmacs.includes(subject_hmac))
     const sealed_proofs = own.reduce((sum, { proofs }) => sum + proofs, 0)
@@ -205,7 +217,8 @@ async function toRequests(
         .map(({ until }) => until)
         .sort()
         .at(-1) ?? null
-    return { ...toJson<Omit<DataSubjectRequest, 'sealed_proofs' | 'sealed_until'>>(row), sealed_proofs, sealed_until }
+    const held_until = lastHold(findHold, row.subject_hmacs)?.held_until.toISOString() ?? null
+    return { ...toJson<Omit<DataSubjectRequest, queries.Left>>(row), held_until, sealed_proofs, sealed_until }
   })
 }
 

@@ -59,6 +59,9 @@ export const DataSubjectRequest = z.object({
     'Of an erasure that is done: the day on which the purge of its records was due when it was closed. Null without such records, and if the service purges by hand only or still had live ones.',
   ),
   purged_on: Day.nullable().describe('The day on which none of its records was left, or was reported as purged.'),
+  held_until: optional(Timestamp).describe(
+    'When the last legal hold on the person that stands now ends: no purge takes its records before. Null without any.',
+  ),
   sealed_proofs: Count.default(0).describe(
     'Number of sealed proofs of purged records with its identifiers that the service keeps now.',
   ),
@@ -212,7 +215,7 @@ export const requestsDocs: ResourceDocs<typeof requests> = {
     },
     update: {
       description:
-        'A change that is already made does nothing, so it can be sent again. An extension after the last day to answer, a second one, and a change of a closed request are conflicts, except for a receipt and `purged`, which can be added later. Closing removes the identifiers; of an erasure that is done it first finds when the purge of the person’s records is due.',
+        'A change that is already made does nothing, so it can be sent again. An extension after the last day to answer, a second one, and a change of a closed request are conflicts, except for a receipt and `purged`, which can be added later. Closing removes the identifiers; of an erasure that is done it first finds when the purge of the person’s records is due. An erasure cannot be closed as done while a legal hold keeps records of the person (409, `held`).',
     },
   },
 }

@@ -57,10 +57,13 @@ const bySubject: DeleteCall = {
   },
 }
 
-function requireNotHeld(held: HoldNotice | null): void {
+/** @throws CliError held (exit 5) */
+export function requireNotHeld(
+  held: HoldNotice | null | undefined,
+  hint = 'once it has ended, or is removed (consentctl hold list), the erasure can go on',
+): void {
   if (!held) return
   const message = `a legal hold ${describeHold(held)}`
-  const hint = 'once it has ended, or is removed (consentctl hold list), the erasure can go on'
   throw new CliError('held', exit.rejected, message, { hint })
 }
 

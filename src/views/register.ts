@@ -29,6 +29,7 @@ export const registerView: View<RegisterRow> = {
     field('closed_at', { title: 'closed', text: row => minute(row.closed_at), rank: 9 }),
     field('purge_due_on', { title: 'purge due', rank: 10 }),
     field('purged_on', { title: 'purged', rank: 11 }),
+    field('held_until', { title: 'held', text: row => minute(row.held_until), rank: 13 }),
     field('sealed_proofs', { title: 'sealed', rank: 12 }),
     field('sealed_until'),
     field('receipts', { text: row => row.receipts.map(({ sha256 }) => sha256).join(' ') }),

@@ -1,3 +1,4 @@
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, it } from 'vitest'
@@ -43,6 +44,33 @@ it('evidence --sealed › proves the answers of a purged person to whom the iden
   expect(answer.stderr).toContain('from the sealed proof of a purged record')
   expect((await run(...ask)).code).toBe(3)
   expect((await run('check', 'other', '--purpose', 'news', '--at', given)).code).toBe(3)
+
+  const found = await run('subject', 'find', maria)
+  expect(found.stderr).toMatch(
+    new RegExp(
+      `sealed proof of ${id.trim()}: site \\S+, until \\S+, or longer while a legal hold stands; basis: GDPR Art`,
+    ),
+  )
+  expect((await run('subject', 'find', 'other')).stderr).not.toContain('sealed')
+  const exported = join(served.folder.path, 'maria.json')
+  expect((await run('subject', 'export', maria, '--out', exported)).code).toBe(0)
+  expect(JSON.parse(await readFile(exported, 'utf8'))).toMatchObject({
+    records: [],
+    sealed_proofs: [{ record_id: id.trim(), site_id: account.site.id, answers: [{ preferences: { news: true } }] }],
+  })
+  const again = await run('subject', 'erase', maria, '--ticket', 'DSR-2', '--yes')
+  expect(again.stderr).toMatch(/no record listed on .*; kept of records purged before: 1 sealed proof until/)
+  const receipt = join(served.folder.path, 'again.json')
+  const { stdout: signed } = await run('subject', 'receipts', 'last')
+  await writeFile(receipt, signed)
+  expect(JSON.parse(signed)).toMatchObject({
+    result: 'proofs_kept',
+    verification: { sealed_proofs: [{ site_id: account.site.id, basis: 'GDPR Art. 17(3)(e)', proofs: 1 }] },
+  })
+  expect((await run('subject', 'verify', 'last', '--live')).code).toBe(0)
+  expect((await run('subject', 'receipts', 'last', '--format', 'md')).stdout).toContain('## Sealed proofs')
+  const other = await run('subject', 'erase', 'other', '--ticket', 'DSR-3', '--yes')
+  expect(other.stderr).toContain('no data held')
 
   const out = join(served.folder.path, 'claim')
   const nobody = await run('evidence', '--sealed', '--subject', 'maria@example.com', '--out', out)

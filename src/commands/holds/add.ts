@@ -26,7 +26,8 @@ export function add(command: Command, ctx: Context): void {
     .description(`
 While a hold stands, no retention deletes a record of the person, nothing of it is purged, and an erasure of the
 person is rejected with the reason (GDPR Art. 17(3)(e), legal claims). The service keeps an HMAC of the
-identifier, never the identifier. The hold ends by itself. Requires a key with the scope erase.
+identifier, never the identifier. The hold ends by itself. It does not stop rm of one record by its id: the record
+is deleted, and stays until the hold ends. Requires a key with the scope erase.
 
 Examples:
   $ consentctl hold add maria@example.com --reason 'claim before the court' --until 2028-12-31 --ticket LEGAL-7

@@ -46,7 +46,8 @@ receipt can still be added. Prompts for confirmation without --yes. A late reque
 at a terminal it is asked for.
 
 Erased data stays in the service until its purge, so that an erasure by mistake can be undone. Closing an erasure
-says when that is due; --purge does it first, and needs the receipt of the erasure.
+says when that is due; --purge does it first, and needs the receipt of the erasure. While a legal hold keeps records
+of the person, an erasure cannot be closed as done: close it as refused.
 
 Examples:
   $ consentctl requests close DSR-7 --outcome done --yes
@@ -102,16 +103,18 @@ function requireErasure({ kind, ticket }: DataSubjectRequest, outcome: string): 
   throw usageError(`--purge is for an erasure that is done, and ${ticket} is closed as ${kind}, ${outcome}`)
 }
 
-async function sayPurge(ctx: Context, { ticket, purge_due_on, purged_on }: DataSubjectRequest): Promise<void> {
-  const purgeNow = `consentctl subject purge ${quoteForShell(ticket)}`
+async function sayPurge(
+  ctx: Context,
+  { ticket, purge_due_on, purged_on, receipts }: DataSubjectRequest,
+): Promise<void> {
+  const isErased = receipts.some(({ type }) => type === 'erasure_receipt')
+  const purgeNow = isErased ? `; to purge it now: consentctl subject purge ${quoteForShell(ticket)}` : ''
   if (purged_on) await ctx.say(`${ticket}: the service holds no record with these identifiers any more`)
   else if (purge_due_on)
-    await ctx.say(
-      `${ticket}: the erased data stays until its purge, which is due on ${purge_due_on}; to purge it now: ${purgeNow}`,
-    )
+    await ctx.say(`${ticket}: the erased data stays until its purge, which is due on ${purge_due_on}${purgeNow}`)
   else
     await ctx.warn(
-      `${ticket}: the service does not say when the data is purged: it has live records of the person, or purges by hand only: ${purgeNow}`,
+      `${ticket}: the service does not say when the data is purged: it has live records of the person, or purges by hand only${purgeNow}`,
     )
 }
 

@@ -66,6 +66,7 @@ interface Reported
     | 'outcome_reason'
     | 'purge_due_on'
     | 'purged_on'
+    | 'held_until'
     | 'sealed_proofs'
     | 'sealed_until'
   > {
@@ -78,12 +79,12 @@ interface Reported
 
 function reportedOf(request: DataSubjectRequest, today: string): Reported {
   const { ticket, kind, state, outcome, received_on, due_on, extension_reason, outcome_reason, closed_at } = request
-  const { purge_due_on = null, purged_on = null, sealed_proofs, sealed_until } = request
+  const { purge_due_on = null, purged_on = null, held_until, sealed_proofs, sealed_until } = request
   const closed_on = closed_at?.slice(0, 10) ?? null
   const isLate = closed_on === null ? isOverdue(request, today) : closed_on > due_on
   return {
     ...{ ticket, kind, state, outcome, received_on, due_on, closed_on, extension_reason, outcome_reason },
-    ...{ purge_due_on, purged_on, sealed_proofs, sealed_until },
+    ...{ purge_due_on, purged_on, held_until, sealed_proofs, sealed_until },
     days: closed_on === null ? null : daysBetween(received_on, closed_on),
     days_late: isLate ? daysBetween(due_on, closed_on ?? today) : 0,
   }
@@ -114,6 +115,7 @@ const reportedView: View<Reported> = {
     field('outcome_reason'),
     field('purge_due_on'),
     field('purged_on'),
+    field('held_until'),
     field('sealed_proofs'),
     field('sealed_until'),
   ],
@@ -144,7 +146,7 @@ function pageOf(reported: readonly Reported[], period: string, source: string): 
     .map(row => [row.ticket, row.kind, row.received_on, row.due_on, row.extension_reason ?? ''])
   const erased = reported
     .filter(({ kind, outcome }) => kind === 'erasure' && outcome === 'done')
-    .map(row => [row.ticket, row.closed_on ?? '', row.purged_on ?? '–', row.purge_due_on ?? '–', keptOf(row)])
+    .map(row => [row.ticket, row.closed_on ?? '', row.purged_on ?? '–', dueOf(row), keptOf(row)])
   const heads = ['Kind', 'Received', 'Open', 'Done', 'Refused', 'Withdrawn', 'Late', 'Days: median', 'Days: longest']
   const orNone = (grid: Grid) => (grid.rows.length === 0 ? 'None.' : grid)
   return [
@@ -156,9 +158,15 @@ function pageOf(reported: readonly Reported[], period: string, source: string): 
     '## Extended',
     orNone({ heads: ['Ticket', 'Kind', 'Received', 'Due', 'Why'], rows: extended }),
     '## Erased',
-    'Erased data stays until its purge. Purged: the day on which nothing was left, as observed at the close or reported later; Purge due: the day as of the close; Kept: sealed proofs of purged records that are left now, and when the last one ends, or later while a legal hold stands.',
+    'Erased data stays until its purge. Purged: the day on which nothing was left, as observed at the close or reported later; Purge due: the day as of the close, or until when a legal hold stands now; Kept: sealed proofs of purged records that are left now, and when the last one ends, or later while a legal hold stands.',
     orNone({ heads: ['Ticket', 'Closed', 'Purged', 'Purge due', 'Kept'], rows: erased }),
   ]
+}
+
+/** A hold keeps what is not purged. */
+function dueOf({ purge_due_on, purged_on, held_until }: Reported): string {
+  const held = purged_on === null && held_until !== null ? `held until ${held_until.slice(0, 10)}` : null
+  return held ?? purge_due_on ?? '–'
 }
 
 function keptOf({ sealed_proofs: count, sealed_until }: Reported): string {

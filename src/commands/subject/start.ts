@@ -5,7 +5,7 @@ import { many, type Output, pagesOf } from '../../cli/output.ts'
 import { tellSites } from '../../cli/subjects.ts'
 import type { Context } from '../../context.ts'
 import type { Consent, DataSubjectRequest, RequestKind } from '../../contract/index.ts'
-import { describeHold, marksErased } from '../../erasure/deletion.ts'
+import { describeHold, marksErased, requireNotHeld } from '../../erasure/deletion.ts'
 import { type ExportFiles, writeExport } from '../../erasure/export.ts'
 import { createJob, type SubjectRequest } from '../../erasure/job.ts'
 import { makePlan, type PlanFile, requireAsPlanned, toPlanned } from '../../erasure/plan.ts'
@@ -61,19 +61,42 @@ interface Planned extends Found {
 
 /** Uses one plan and one confirmation for all people, then one job. */
 export async function startErasure(ctx: Context, order: Order, options: StartOptions): Promise<Output<unknown>> {
-  const { dryRun, confirm, asks, showSubject = false } = options
-  const { people, source, sha256, given, files } = order
-  const signer = dryRun ? null : await openSigner(ctx)
+  const signer = options.dryRun ? null : await openSigner(ctx)
   if (signer) requireEverySite(signer)
+  const people = await withoutHeld(ctx, order, signer !== null)
+  const plans = await planPeople(ctx, { ...order, people })
+  const total = plans.reduce((sum, { targets }) => sum + targets.length, 0)
+  const output =
+    signer && people.length > 0
+      ? await carryOut(ctx, { order, plans, total }, { signer, ...options })
+      : await rehearse(ctx, order, plans)
+  return people.length < order.people.length ? partly(output) : output
+}
+
+async function planPeople(ctx: Context, order: Order): Promise<Planned[]> {
+  const isLine = order.source !== null
   const plans: Planned[] = []
-  for (const asked of people) {
-    const near = await warnOfNear(ctx, { ...asked, isLine: source !== null })
+  for (const asked of order.people) {
+    const near = await warnOfNear(ctx, { ...asked, isLine })
     const found = await findRecords(ctx, asked, order)
-    await tellUnplanned(ctx, { ...asked, isLine: source !== null }, found.targets)
+    await tellUnplanned(ctx, { ...asked, isLine }, found.targets)
     plans.push({ asked, near, ...found })
   }
-  const total = plans.reduce((sum, { targets }) => sum + targets.length, 0)
-  if (!signer) return await rehearse(ctx, order, plans)
+  return plans
+}
+
+interface Plans {
+  readonly order: Order
+  readonly plans: readonly Planned[]
+  readonly total: number
+}
+
+async function carryOut(
+  ctx: Context,
+  { order, plans, total }: Plans,
+  { signer, confirm, asks, showSubject }: StartOptions & { readonly signer: Signer },
+): Promise<Output<unknown>> {
+  const { source, sha256, given, files } = order
   if (total > 0 || (await marksErased(ctx.api))) requireScope(ctx, signer, 'erase')
   await requireAppendable(signer.store)
   requireConfirmedCount({ confirm }, total, 'record', 'erased')
@@ -93,10 +116,27 @@ export async function startErasure(ctx: Context, order: Order, options: StartOpt
   const header = {
     version: 1 as const,
     ...{ job: randomUUID(), profile, base_url: instance, account_id, source, sha256, who, host },
-    shows_subject: showSubject,
+    shows_subject: showSubject === true,
     started_at: new Date().toISOString(),
   }
   return runJob(await createJob(ctx, header, planned), { signer, earlier: null })
+}
+
+function partly(output: Output<unknown>): Output<unknown> {
+  return { ...output, exit: () => output.exit?.() || exit.partial }
+}
+
+/** Leaves out those of several people. @throws CliError held (exit 5) for a single one that is to be erased */
+async function withoutHeld(ctx: Context, { people, source }: Order, erases: boolean): Promise<SubjectRequest[]> {
+  const free: SubjectRequest[] = []
+  for (const asked of people) {
+    const [hold] = source !== null || erases ? await findHoldsOf(ctx.api, asked.subjects) : []
+    if (source === null)
+      requireNotHeld(hold, 'once it has ended, or is removed (consentctl hold list), run the command again')
+    if (hold) await ctx.warn(`${asked.ticket}: a legal hold ${describeHold(hold)}; left out`)
+    else free.push(asked)
+  }
+  return free
 }
 
 /** The confirmed total does not include a person with only near matches. @throws CliError `near_matches` (exit 5) */
@@ -146,7 +186,7 @@ export async function rehearse(
   { source }: Pick<Order, 'source'>,
   plans: readonly Pick<Planned, 'asked' | 'targets'>[],
 ): Promise<Output<unknown>> {
-  await warnOfHolds(ctx, source, plans)
+  if (source === null) await warnOfHolds(ctx, plans)
   for (const { asked } of plans) await tellProofs(ctx, asked.subjects, true)
   if (source !== null) {
     await ctx.say(`${describe(ctx, plans)}: nothing was deleted`)
@@ -159,16 +199,10 @@ export async function rehearse(
 }
 
 /** They would stop the erasure. */
-async function warnOfHolds(
-  ctx: Context,
-  source: string | null,
-  plans: readonly Pick<Planned, 'asked'>[],
-): Promise<void> {
+async function warnOfHolds(ctx: Context, plans: readonly Pick<Planned, 'asked'>[]): Promise<void> {
   for (const { asked } of plans)
     for (const hold of await findHoldsOf(ctx.api, asked.subjects))
-      await ctx.warn(
-        `${source === null ? '' : `${asked.ticket}: `}a legal hold ${describeHold(hold)}; it stops the erasure`,
-      )
+      await ctx.warn(`a legal hold ${describeHold(hold)}; it stops the erasure`)
 }
 
 function describe(ctx: Context, plans: readonly Pick<Planned, 'targets'>[]): string {
@@ -195,7 +229,6 @@ async function review(ctx: Context, { source }: Order, plans: readonly Planned[]
     await ctx.say('no matching records. Identifiers must match exactly, including case and spaces')
   else if (!asks) await tellSites(ctx, counts, where)
   if (!asks) return
-  await warnOfHolds(ctx, source, plans)
   if (targets.length === 0) return await confirmNothing(ctx, plans)
   const question = { action: 'erase', noun: 'record', where }
   const [{ records } = { records: null }] = plans

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { useService } from '../../support/service.ts'
+import { sealSince } from '../subjects/fixtures.ts'
 import { verified } from '../verify/verified.ts'
 import { useCommands } from './commands.ts'
 
@@ -7,7 +8,7 @@ const service = useService()
 const maria = 'maria@example.com'
 const day = (offset: number) => new Date(Date.now() + offset * 86_400_000).toISOString().slice(0, 10)
 
-const { run, create, call, inFolder } = useCommands(service)
+const { run, create, call, inFolder, account } = useCommands(service)
 const requests = (...args: string[]) => run(['requests', ...args])
 const add = (ticket: string, ...more: string[]) => requests('add', ticket, maria, '--kind', 'erasure', ...more)
 const late = ['--received', '2026-01-31']
@@ -151,6 +152,44 @@ describe('requests next, show, update, extend and close', () => {
     expect(stdout).toContain(`| DSR-1 | ${day(0)} | ${day(0)} | ${due} |`)
     expect(stdout).toContain(`| DSR-2 | ${day(0)} | ${day(0)} | – |`)
     expect(stdout).toContain(`| DSR-3 | ${day(0)} | – | – |`)
+    expect((await verified(service.sql)).findings).toEqual([])
+  })
+
+  it('while a hold keeps records, an erasure is not closed as done; what a purge sealed is told, at the close and in the report', async () => {
+    const { accountId, siteId } = account()
+    await sealSince(service, { accountId, siteId }, { basis: 'a claim', period: 'P1Y' }, new Date())
+    for (const ticket of ['DSR-1', 'DSR-2', 'DSR-3']) {
+      await requests('add', ticket, ticket, '--kind', 'erasure')
+      if (ticket === 'DSR-3') continue
+      await create(ticket)
+      expect((await run(['subject', 'erase', '--request', ticket, '--yes'])).code).toBe(0)
+      expect((await run(['hold', 'add', ticket, '--reason', 'court', '--until', '90d', '--ticket', 'L-7'])).code).toBe(
+        0,
+      )
+    }
+    await run(['hold', 'add', 'DSR-3', '--reason', 'court', '--until', '90d'])
+    const close = (ticket: string, ...more: string[]) => requests('close', ticket, '--yes', '--json', ...more)
+    const done = ['--outcome', 'done']
+    const refused = await close('DSR-1', ...done)
+    expect([refused.code, refused.stderr]).toEqual([
+      5,
+      expect.stringMatching(/A legal hold keeps .* court, L-7; .* refused/),
+    ])
+    expect((await close('DSR-1', '--outcome', 'refused', '--reason', 'a claim is open')).code).toBe(0)
+    expect((await close('DSR-3', ...done)).code).toBe(0) // it has no record
+    const [hold] = JSON.parse((await run(['hold', 'list', '--json'])).stdout).filter(
+      ({ ticket, created_at }: { ticket: string | null; created_at: string }) => ticket && created_at,
+    )
+    expect((await run(['hold', 'remove', hold.id, '--yes'])).code).toBe(0)
+    const closed = await close('DSR-2', '--purge', ...done)
+    const [until] = /1 sealed proof until \S+, or longer while a legal hold stands/.exec(closed.stderr) ?? []
+    expect(closed.stderr).toContain(`DSR-2: kept of purged records: ${until}`)
+    expect(JSON.parse(closed.stdout)).toMatchObject({ sealed_proofs: 1, held_until: null })
+    const shown = JSON.parse((await requests('show', 'DSR-1', '--json')).stdout)
+    expect(shown).toMatchObject({ sealed_proofs: 0, held_until: expect.any(String) })
+    const { stdout } = await requests('report')
+    expect(stdout).toMatch(/\| DSR-2 \| \S+ \| \S+ \| – \| 1 until \d{4}-\d\d-\d\d \|/)
+    expect(stdout).toMatch(/\| DSR-3 \| \S+ \| \S+ \| – \| – \|/)
     expect((await verified(service.sql)).findings).toEqual([])
   })
 

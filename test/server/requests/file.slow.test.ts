@@ -63,6 +63,24 @@ describe('subject erase --file', () => {
     expect(left('erasures')).toEqual([])
   })
 
+  it('leaves out people whom a legal hold protects (exit 8), and begins no job if it protects all', async () => {
+    for (const subject of ['ada', 'bob']) await create(subject)
+    const hold = (subject: string) => run(['hold', 'add', subject, '--reason', 'a claim', '--until', '2d'])
+    expect((await hold('customer-1')).code).toBe(0)
+    const path = file(three)
+    expect((await erase(path, '--dry-run')).stderr).toMatch(/DSR-1: a legal hold keeps .* a claim; left out/)
+    const erased = await erase(path, '--confirm', '1')
+    expect([erased.code, ...rows(erased.stdout)]).toEqual([
+      8,
+      ['DSR-2', '1', 'erased', '1'],
+      ['DSR-3', '0', 'no_data_held', '2'],
+    ])
+    for (const subject of ['bob', 'nobody']) await hold(subject)
+    expect(await erase(path, '--confirm', '0')).toMatchObject({ code: 8, stdout: '' })
+    expect(left('erasures')).toEqual([])
+    expect(JSON.parse(await live()).map((each: { subject_id: string }) => each.subject_id)).toEqual(['ada'])
+  })
+
   it('accepts the typed total as confirmation', async () => {
     for (const subject of ['ada', 'bob']) await create(subject)
     const args = ['subject', 'erase', '--file', file(three)]

@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import type { DataSubjectRequest, RequestEntry } from '../../../src/contract/index.ts'
 import { onCitus } from '../../support/database.ts'
 import { type ServiceResponse, type TestAccount, useService } from '../../support/service.ts'
+import { sealSince } from '../subjects/fixtures.ts'
 import { verified } from '../verify/verified.ts'
 
 const service = useService({ config: { holidays: ['12-25'] } })
@@ -181,6 +182,35 @@ describe('PATCH /api/v1/requests/:id', () => {
     if (!onCitus()) expect(samples.length).toBeGreaterThan(0) // there they are on the workers
     expect(JSON.stringify(samples)).not.toContain('only-here')
     expect((await read(made)).history.at(-1)).toMatchObject({ action: 'closed', after: { outcome: 'done' } })
+  })
+
+  it('409 for an erasure that is done while a hold keeps records; tells of the hold and of sealed proofs', async () => {
+    const own = await service.newAccount()
+    const subject = 'held-8c1f'
+    const ask = (method: string, to: string, body?: object) =>
+      service.call(method, `/api/v1/${to}`, { key: own.key, ...(body && { body }) })
+    await sealSince(service, own, { basis: 'a claim', period: 'P1Y' }, new Date(Date.now() - 1000))
+    const { id } = (await ask('POST', 'consents', { site_id: own.siteId, subject_id: subject })).body
+    const made = (await ask('POST', 'requests', draft('DSR-20', { subject_ids: ['other', subject] }))).body
+    const held_until = new Date(Date.now() + 86_400_000).toISOString()
+    const hold = (await ask('POST', 'holds', { subject_id: subject, reason: 'court', ticket: 'L-7', held_until })).body
+    const change = (body: object) => ask('PATCH', `requests/${made.id}`, body)
+    const left = async () => (await ask('GET', `requests/${made.id}`)).body
+    expect(await left()).toMatchObject({ held_until, sealed_proofs: 0, sealed_until: null })
+    expect(await change({ outcome: 'done' })).toMatchObject({
+      status: 409,
+      body: { reason: 'held', message: expect.stringMatching(`until ${held_until} .*: court, L-7; `) },
+    })
+    expect(await left()).toMatchObject({ state: 'open', version: 1 })
+    await ask('DELETE', `holds/${hold.id}`)
+    await ask('DELETE', `consents/${id}`)
+    await ask('POST', 'subjects/purge', { ids: [id] })
+    const again = (await ask('POST', 'holds', { subject_id: subject, reason: 'court', held_until })).body
+    const closed = await change({ outcome: 'done' })
+    const until = { held_until: again.held_until, sealed_proofs: 1, sealed_until: expect.any(String) }
+    expect(closed).toMatchObject({ status: 200, body: { outcome: 'done', purged_on: day(0), ...until } })
+    expect((await ask('GET', 'requests?ticket=DSR-20')).body.data).toEqual([closed.body])
+    expect((await verified(service.sql, { account: own.accountId })).findings).toEqual([])
   })
 
   it('allows only receipts for a closed request, each once', async () => {

@@ -314,6 +314,24 @@ describe('POST /api/v1/subjects/sealed › 200', () => {
     expect((await own.list(`include_deleted=true&subject_id=${maria}`)).body.data).toEqual([])
   })
 
+  it('with a record returns its answers, and nothing of another record or for another identifier', async () => {
+    const own = await newOwner(service)
+    await sealFromStart(own)
+    const [id = ''] = await insert(own, { at: new Date(Date.now() - dayMs) })
+    const [other = ''] = await insert(own, { at: new Date(Date.now() - dayMs), subject: 'other' })
+    await purgeNow(service.sql)
+    const ask = async (record_id: string, subject_id = maria) =>
+      (await service.call('POST', '/api/v1/subjects/sealed', { key: own.key, body: { subject_id, record_id } })).body
+        .data
+    const answers = [
+      { version: 1, preferences: { news: true, ads: false } },
+      { version: 2, preferences: { news: false, ads: false } },
+    ]
+    expect(await ask(id)).toMatchObject([{ record_id: id, basis, answers }])
+    expect(await Promise.all([ask(other), ask(id, 'other'), ask(own.siteId)])).toEqual([[], [], []])
+    expect((await find(own, maria))[0]).not.toHaveProperty('answers')
+  })
+
   it('reads by the same statements for a known and an unknown identifier', async () => {
     await insert(owner, { at: new Date(Date.now() - dayMs) })
     await purgeNow(service.sql)

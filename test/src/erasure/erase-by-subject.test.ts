@@ -56,7 +56,7 @@ describe('subject erase, when the service erases subjects itself,', () => {
     })
     expect(receipt.records).toEqual(JSON.parse(ran.stdout))
     for (const { id, result, deleted_at, request_id } of receipt.records)
-      expect([result, deleted_at, request_id]).toEqual(['deleted', erasure.deleted.get(id)?.deleted_at, 'e-1'])
+      expect([result, deleted_at, request_id]).toEqual(['deleted', erasure.deleted.get(id)?.deleted_at, 'e-2']) // after the question for a hold
     expect(await folders.run('verify', 'last', '--live', '--subject', maria)).toMatchObject({ code: 0 })
     expect(folders.journals()).toEqual([])
   })
@@ -125,6 +125,17 @@ describe('subject erase, when the service erases subjects itself,', () => {
     },
   )
 
+  it('while a legal hold stands, is refused (exit 5) before a job begins', async () => {
+    erasure.held = { until: '2027-01-01T00:00:00.000Z', reason: 'a claim', ticket: null }
+    const { code, stderr } = await erase('--yes')
+    expect([code, stderr]).toEqual([5, expect.stringContaining('until 2027-01-01T00:00:00.000Z: a claim')])
+    expect([carriedOut(), folders.journals(), folders.receipts()]).toEqual([[], [], []])
+    erasure.held = null
+    const ran = await erase('--yes')
+    expectExit(ran, 0, 'erased 12 records')
+    expect(ran.stderr).not.toContain('not finished')
+  })
+
   it.each([
     ['--confirm', async () => [maria, '--ticket', 'T', '--confirm', '12']],
     [
@@ -165,7 +176,7 @@ describe('subject erase, when the service erases subjects itself,', () => {
     instance.quota = 0
     cli.instance.use(
       http.post('*/api/v1/subjects/erase', async () => {
-        const records = erasure.calls.push({ subject_id: maria }) === 1 ? [1, 2] : [1, 2, 3]
+        const records = erasure.calls.push({ subject_id: maria }) <= 2 ? [1, 2] : [1, 2, 3]
         const rows = records.map(index => ({ id: uuid(index), site_id: uuid(900), deleted_at: null }))
         const counts = { erased: rows.length, remaining: rows.length, deleted: 0, complete: false }
         const answer = { ...counts, dry_run: true, sites: [], records: rows, already_deleted: [] }

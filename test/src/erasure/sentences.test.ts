@@ -48,6 +48,8 @@ describe('result of a receipt', () => {
     [2, 1, 3, 'remaining'],
   ] as const)('if %d found, then %d live and %s deleted, is %s', (found, live, deleted, result) => {
     expect(erasureResult({ found, live, deleted })).toBe(result)
+    const kept = erasureResult({ found, live, deleted, sealed_proofs: [{}] })
+    expect(kept).toBe(result === 'no_data_held' ? 'proofs_kept' : result)
   })
 })
 
@@ -162,7 +164,34 @@ const told: Told[] = [
   ),
 ]
 
+const kept = [
+  { site_id: 's-1', basis: 'a claim', until: '2036-01-31T00:00:00.000Z', proofs: 2 },
+  { site_id: 's-2', basis: 'another', until: '2035-01-31T00:00:00.000Z', proofs: 1 },
+]
+const keeps = (base: ReturnType<typeof receipt>) => ({
+  ...base,
+  verification: { ...base.verification, sealed_proofs: kept },
+})
+const end = '3 sealed proofs until 2036-01-31T00:00:00.000Z, or longer while a legal hold stands'
+const keptOnPage = `Kept of records of this person that were purged before: ${end}. A sealed proof is a keyed hash of the identifier, and the answers.`
+
 describe('receipt sentences', () => {
+  it.each([
+    {
+      receipt: keeps(receipt('proofs_kept', {}, { deleted: 0 })),
+      page: `No record was listed under the identifiers of this person in the account a-1. Nothing was deleted. ${keptOnPage}`,
+      terminal: `no record listed on x in the account a-1; kept of records purged before: ${end}`,
+    },
+    {
+      receipt: keeps(receipt('erased', { deleted: 1 }, { deleted: 1 })),
+      page: `1 record was ${statement}. ${audit} ${keptOnPage}`,
+      terminal: `erased 1 record on x: ${statement}; kept of records purged before: ${end}`,
+    },
+  ])('names the sealed proofs that are kept: $terminal', ({ receipt, page, terminal }) => {
+    expect(describeReceipt(receipt)).toBe(page)
+    expect(describeOnTerminal(receipt, 'x')).toBe(terminal)
+  })
+
   it.each(told)('state what was observed, and nothing else: $page', ({ receipt, page, terminal }) => {
     expect(describeReceipt(receipt)).toBe(page)
     expect(describeOnTerminal(receipt, 'x')).toBe(terminal)

@@ -60,6 +60,7 @@ const tests: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
   'test/src/erasure/sentences.test.ts': {
     'result of a record in a receipt': ['erasure receipt, of a record:'],
     'result of a receipt': ['erasure receipt, `result`:'],
+    'names the sealed proofs that are kept': ['erasure receipt, `verification.sealed_proofs`'],
     'receipt sentences': ['page of the receipt of a purge:', 'page of a receipt, and terminal:'],
     'state the number of deleted records only if the instance showed them': ['page of a receipt, `verification`:'],
     'subject verify sentences': ['`subject verify --live`: ', '`subject verify --purged`:'],
