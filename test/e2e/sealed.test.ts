@@ -68,6 +68,10 @@ it('evidence --sealed › proves the answers of a purged person to whom the iden
     verification: { sealed_proofs: [{ site_id: account.site.id, basis: 'GDPR Art. 17(3)(e)', proofs: 1 }] },
   })
   expect((await run('subject', 'verify', 'last', '--live')).code).toBe(0)
+  const key = join(served.folder.path, 'profile key')
+  await writeFile(key, (await run('subject', 'keys', 'show')).stdout)
+  expect((await run('verify', receipt, '--public-key', key)).code).toBe(0)
+  if (hasVerifier) expect(runVerifier(['--profile-key', key, receipt]).status).toBe(0)
   expect((await run('subject', 'receipts', 'last', '--format', 'md')).stdout).toContain('## Sealed proofs')
   const other = await run('subject', 'erase', 'other', '--ticket', 'DSR-3', '--yes')
   expect(other.stderr).toContain('no data held')

@@ -9,10 +9,11 @@ const service = useService()
 
 /** Forwards to the service; `intercept` may answer an erasure in its place with 503. */
 let intercept: (subject: string) => boolean = () => false
-const proxy = useProxy(
-  service,
-  ({ url }, body) => url === '/api/v1/subjects/erase' && intercept(JSON.parse(body).subject_id),
-)
+const proxy = useProxy(service, ({ url }, body) => {
+  if (url !== '/api/v1/subjects/erase') return false
+  const { subject_id, dry_run } = JSON.parse(body)
+  return !dry_run && intercept(subject_id)
+})
 
 const { run, create, inState } = useCommands(service, proxy)
 beforeEach(() => {
