@@ -12,12 +12,17 @@ interface Held {
   readonly subject_hmac?: string
 }
 
-export type FindHold = (record: Held) => HoldRow | undefined
+export interface FindHold {
+  (record: Held): HoldRow | undefined
+  /** Of the holds. */
+  readonly ids: readonly string[]
+}
 
 /** Returns a function that finds the hold of a record's subject that ends last. */
 export async function findHolds(sql: Sql, accountId: string): Promise<FindHold> {
   const holds = await listHolds(sql, accountId)
-  if (holds.length === 0) return () => undefined
+  const ids = holds.map(({ id }) => id)
+  if (holds.length === 0) return Object.assign(() => undefined, { ids })
   const subjectSecret = await findSecret(sql, 'subject')
   if (!subjectSecret) throw new Error('the database has holds, but not the secret "subject" that finds their persons')
   const bySubject = new Map(
@@ -25,8 +30,9 @@ export async function findHolds(sql: Sql, accountId: string): Promise<FindHold> 
       .toSorted((a, b) => a.held_until.getTime() - b.held_until.getTime())
       .map(hold => [hold.subject_hmac, hold] as const),
   )
-  return ({ subject_id, subject_hmac }) =>
+  const find = ({ subject_id, subject_hmac }: Held) =>
     bySubject.get(subject_hmac ?? (subject_id ? standInOf({ subjectSecret }, { accountId }, subject_id) : ''))
+  return Object.assign(find, { ids })
 }
 
 export async function findHoldOf(sql: Sql, accountId: string, subjectId: string): Promise<HoldNotice | null> {

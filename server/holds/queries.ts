@@ -1,4 +1,4 @@
-import type { Sql } from 'postgres'
+import type { Fragment, Sql } from 'postgres'
 import type { Hold } from '../../src/contract/index.ts'
 import { type Administrator, afterAccount, auditEntry, lockedAccount, target } from '../audit/entries.ts'
 import { holdState } from '../audit/states.ts'
@@ -13,11 +13,15 @@ const columns = staticFragment(
   sql => sql`h.id, encode(h.subject_hmac, 'hex') as subject_hmac, h.reason, h.ticket, h.held_until, h.created_at`,
 )
 
-/** Those that stand, by the slower of the node's and the database's clock. */
+/** Of a row `h`, by the slower of the node's and the database's clock. */
+export function stands(sql: Sql): Fragment {
+  return sql`h.held_until > least(now(), ${new Date()}::timestamptz)`
+}
+
 export function listHolds(sql: Sql, accountId: string): Promise<HoldRow[]> {
   return sql<HoldRow[]>`
     select ${columns(sql)} from holds h
-    where h.account_id = ${accountId} and h.held_until > least(now(), ${new Date()}::timestamptz)
+    where h.account_id = ${accountId} and ${stands(sql)}
     order by h.id desc`
 }
 

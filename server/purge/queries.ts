@@ -1,9 +1,11 @@
 import type { Fragment, Sql } from 'postgres'
+import type { AccountPurge } from '../../src/contract/index.ts'
 import type { Actor, Sealed } from '../../src/evidence/chain.ts'
 import { type Administrator, auditEntry, lockedAccount, target } from '../audit/entries.ts'
 import { among, auditAndLog, linksAndLocks } from '../consents/queries.ts'
 import type { BatchLink, ChainRow } from '../consents/rows.ts'
 import { toArrayLiteral } from '../db/fragments.ts'
+import { stands } from '../holds/queries.ts'
 
 export interface DueRow extends Pick<ChainRow, 'id' | 'version'> {
   subject_id: string | null
@@ -45,15 +47,17 @@ export async function findDueAccounts(
   return rows.map(row => row.account_id)
 }
 
+export type Purged = Pick<AccountPurge, 'purged' | 'proofs'>
+
 export async function countDue(
   sql: Sql,
   accountId: string,
   { before, now }: { readonly before: Date; readonly now: Date },
-): Promise<number> {
-  const [row] = await sql<{ count: number }[]>`
-    select (select count(*)::integer from consents where account_id = ${accountId} and ${isDue(sql, before)})
-      + (select count(*)::integer from consent_history h where h.account_id = ${accountId} and ${hasEnded(sql, now)}) as count`
-  return row?.count ?? 0
+): Promise<Purged> {
+  const [row] = await sql<Purged[]>`
+    select (select count(*)::integer from consents where account_id = ${accountId} and ${isDue(sql, before)}) as purged,
+      (select count(*)::integer from consent_history h where h.account_id = ${accountId} and ${hasEnded(sql, now)}) as proofs`
+  return row ?? { purged: 0, proofs: 0 }
 }
 
 export function findDue(
@@ -103,18 +107,18 @@ export function findSealed(
 }
 
 /**
- * Strips records, without changed and locked ones, and begins the purge of their histories. Idempotency keys and origins
- * stay, so that no retry or import creates a record again.
+ * Strips records, without changed and locked ones, and begins the purge of their histories; none if there is a hold that
+ * is not one of the known. Idempotency keys and origins stay, so that no retry or import creates a record again.
  */
 export async function purgeRecords(
   sql: Sql,
   accountId: string,
   links: readonly PurgeLink[],
-  { actor, by, at }: { readonly actor: Actor; readonly by: Administrator; readonly at: Date },
+  { actor, by, at, holds }: PurgeEvent,
 ): Promise<void> {
   const [ids, hashes] = [links.map(({ id }) => id), links.map(({ recordHash }) => recordHash)]
   await sql`
-    with ${linksAndLocks(sql, accountId, links, sql`deleted_at is not null`)},
+    with ${linksAndLocks(sql, accountId, links, sql`deleted_at is not null and ${hasNoOther(sql, accountId, holds)}`)},
     hashes as (
       select * from unnest(${toArrayLiteral(ids)}::uuid[], ${toArrayLiteral(hashes)}::bytea[]) as hashes (id, record_hash)
     ), changed as (
@@ -138,6 +142,20 @@ export async function purgeRecords(
       from changed having count(*) > 0
     ), ${auditEntry(sql, { accountId, actor: by, action: 'records_purged', at })}
     select 1 from account`
+}
+
+interface PurgeEvent {
+  readonly actor: Actor
+  readonly by: Administrator
+  readonly at: Date
+  /** Those that were known when the records were chosen. */
+  readonly holds: readonly string[]
+}
+
+function hasNoOther(sql: Sql, accountId: string, holds: readonly string[]): Fragment {
+  return sql`not exists (
+    select 1 from holds h
+    where h.account_id = ${accountId} and ${stands(sql)} and h.id <> all (${toArrayLiteral(holds)}::uuid[]))`
 }
 
 interface Stripped {

@@ -37,6 +37,8 @@ type OnProblem = (problem: string) => Promise<void> | void
 interface Order extends Pace {
   readonly actor: Actor
   readonly by: Administrator
+  /** Those that the records are free of. */
+  readonly holds: readonly string[]
   readonly onProblem: OnProblem
 }
 
@@ -90,10 +92,10 @@ async function purgeVerified(
   const fresh = records.filter(({ isBegun }) => !isBegun)
   if (fresh.length > 0) {
     if (!(await tryToCount(sql, accountId, fresh, order))) return 0
-    const { actor, by } = order
+    const { actor, by, holds } = order
     const secret = await findSubjectSecret(sql, fresh)
     const links = fresh.map(record => purgeLink(record, actor, seal(record, accountId, secret)))
-    await queries.purgeRecords(sql, accountId, links, { actor, by, at: new Date() })
+    await queries.purgeRecords(sql, accountId, links, { actor, by, holds, at: new Date() })
   }
   const ids = records.map(({ record }) => record.id)
   return ids.length > 0 ? await stripHistories(sql, accountId, ids, order) : 0
@@ -222,18 +224,18 @@ export function purgeBefore(days: number): Date {
 export async function countPurge(sql: Sql, before: Date, signal: AbortSignal): Promise<AccountPurge[]> {
   await checkClock(sql)
   const expired = await countExpired(sql, signal)
-  const purged = new Map<string, number>(before === endOfTime ? expired : [])
+  const due = new Map<string, queries.Purged>()
   const now = new Date()
   for await (const accountId of dueAccounts(sql, before, now)) {
     if (signal.aborted) break
-    purged.set(accountId, (purged.get(accountId) ?? 0) + (await queries.countDue(sql, accountId, { before, now })))
+    due.set(accountId, await queries.countDue(sql, accountId, { before, now }))
   }
-  const accounts = [...new Set([...expired.keys(), ...purged.keys()])]
-  return accounts.map(account_id => ({
-    account_id,
-    expired: expired.get(account_id) ?? 0,
-    purged: purged.get(account_id) ?? 0,
-  }))
+  const accounts = [...new Set([...expired.keys(), ...due.keys()])]
+  return accounts.map(account_id => {
+    const own = expired.get(account_id) ?? 0
+    const { purged = 0, proofs = 0 } = due.get(account_id) ?? {}
+    return { account_id, expired: own, purged: purged + (before === endOfTime ? own : 0), proofs }
+  })
 }
 
 /**
@@ -250,10 +252,10 @@ export async function* purge(sql: Sql, options: PurgeOptions): AsyncGenerator<Ac
   for await (const account_id of dueAccounts(sql, before, now)) {
     if (signal.aborted) break
     const purged = await purgeAccount(sql, account_id, now, { ...options, failures })
-    total += purged
-    const own = { account_id, expired: expired.get(account_id) ?? 0, purged }
+    total += purged.purged + purged.proofs
+    const own = { account_id, expired: expired.get(account_id) ?? 0, ...purged }
     expired.delete(account_id)
-    if (own.expired + own.purged > 0) yield own
+    if (own.expired + own.purged + own.proofs > 0) yield own
   }
   if (total > 0 || !refreshed.has(sql)) {
     refreshed.add(sql) // before the refresh, so that a concurrent `purgeNamed` causes another one
@@ -264,7 +266,7 @@ export async function* purge(sql: Sql, options: PurgeOptions): AsyncGenerator<Ac
       failures.add("the planner's statistics", error)
     }
   }
-  for (const [account_id, count] of expired) yield { account_id, expired: count, purged: 0 }
+  for (const [account_id, count] of expired) yield { account_id, expired: count, purged: 0, proofs: 0 }
   failures.throwIfAny()
 }
 
@@ -291,37 +293,41 @@ async function purgeAccount(
     onProblem = () => {},
     ...pace
   }: PurgeOptions & { readonly failures: Failures },
-): Promise<number> {
-  let purged = 0
+): Promise<queries.Purged> {
+  const done = { purged: 0, proofs: 0 }
   let failed = 0
   const onFailure = (id: string, error: unknown) => {
     failures.add(`the record ${id} of the account ${accountId}`, error)
     failed += 1
   }
-  const purgePages = async <Row extends DueRow | SealedRow>(find: (after: Row | null) => Promise<Row[]>) => {
+  const purgePages = async <Row extends DueRow | SealedRow>(
+    what: keyof queries.Purged,
+    find: (after: Row | null) => Promise<Row[]>,
+  ) => {
     for (let after: Row | null = null; failed < maxFailures && !pace.signal.aborted; ) {
       const start = performance.now()
       const due: Row[] = withinReach(await find(after))
       after = due.at(-1) ?? null
       if (!after) break
-      const order = { ...pace, actor: system, by, onProblem }
       const findHold = await findHolds(sql, accountId)
+      const order = { ...pace, actor: system, by, holds: findHold.ids, onProblem }
       const free = due.filter(row => !findHold(row))
       const batches = await bisect(free, rows => purgeBatch(sql, accountId, rows, order), onFailure)
       for (const batch of batches) {
-        purged += batch.purged
+        done[what] += batch.purged
         for (const finding of batch.unverified) await onUnverified(finding)
       }
       await pauseAfter(start, pace)
     }
   }
   try {
-    if (before) await purgePages<DueRow>(after => queries.findDue(sql, accountId, { before, after }, recordsPerPage))
-    await purgePages<SealedRow>(after => queries.findSealed(sql, accountId, { now, after }, recordsPerPage))
+    if (before)
+      await purgePages<DueRow>('purged', after => queries.findDue(sql, accountId, { before, after }, recordsPerPage))
+    await purgePages<SealedRow>('proofs', after => queries.findSealed(sql, accountId, { now, after }, recordsPerPage))
   } catch (error) {
     failures.add(`the account ${accountId}`, error)
   }
-  return purged
+  return done
 }
 
 /** Skips live and held records, those that fail or do not verify, and those that another node is purging. */
@@ -329,10 +335,10 @@ export async function purgeNamed(
   sql: Sql,
   accountId: string,
   ids: readonly string[],
-  given: Omit<Order, 'by'>,
+  given: Omit<Order, 'by' | 'holds'>,
 ): Promise<void> {
-  const order = { ...given, by: administrator(given.actor) }
   const findHold = await findHolds(sql, accountId)
+  const order = { ...given, by: administrator(given.actor), holds: findHold.ids }
   let left = (await queries.findNamed(sql, accountId, ids)).filter(row => !findHold(row))
   while (left.length > 0 && !order.signal.aborted) {
     const due = withinReach(left).slice(0, recordsPerPage)
@@ -351,8 +357,8 @@ function readsKeptSince(now: Date): Date {
 }
 
 /**
- * Runs every minute if `purgeAfterDays` is 0, else hourly; only deletes expired records if it is null. Also deletes
- * old rows of the access log.
+ * Runs every minute if `purgeAfterDays` is 0, else hourly; if it is null, purges no records. Always deletes expired
+ * records, removes sealed proofs that have ended, and deletes old rows of the access log.
  * @throws OperatorError that names the records whose history does not verify
  */
 export function purgeJob(
@@ -361,7 +367,7 @@ export function purgeJob(
   onProblem: OnProblem = () => {},
 ): Job {
   const run = async (signal: AbortSignal) => {
-    const done = { deleted: 0, purged: 0, reads: 0 }
+    const done = { deleted: 0, purged: 0, proofs: 0, reads: 0 }
     const unverified: (string | null)[] = []
     const onUnverified = ({ consent_id }: DatabaseFinding) => void unverified.push(consent_id)
     const before = days === null ? null : purgeBefore(days)
@@ -372,13 +378,14 @@ export function purgeJob(
       for await (const account of purge(sql, { before, signal, onUnverified, onProblem, isModest: true })) {
         done.deleted += account.expired
         done.purged += account.purged
+        done.proofs += account.proofs
       }
     } catch (error) {
       failure = error
     }
     if (unverified.length > 0) throw new OperatorError(unverifiedMessage(unverified, done.purged, failure))
     if (failure) throw failure
-    return done.deleted + done.purged + done.reads > 0 ? done : null
+    return done.deleted + done.purged + done.proofs + done.reads > 0 ? done : null
   }
   return { name: 'purging', intervalMs: days === 0 ? minuteMs : 60 * minuteMs, run }
 }

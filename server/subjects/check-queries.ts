@@ -1,4 +1,5 @@
 import type { Fragment, Sql } from 'postgres'
+import { sealedLimit } from '../../src/contract/index.ts'
 import { newestAnswer } from '../consents/newest-answer.ts'
 import { empty, staticFragment } from '../db/fragments.ts'
 import { andReached, type Reach } from '../db/reach.ts'
@@ -138,23 +139,23 @@ export function findSealedStates(
   const time = sql`coalesce(h.given_at, h.created_at)`
   return sql<SealedState[]>`
     with d as (
-      select p.consent_id as id, c.site_id, c.created_at, c.notice_entry, c.origin_system, p.sealed->'answers' as answers,
+      select p.consent_id as id, p.site_id, p.created_at, p.notice_entry, p.origin_system, p.sealed->'answers' as answers,
         h.version, h.accepted, h.policy_version
       from (
-        select consent_id, sealed from consent_history
-        where account_id = ${accountId} and sealed is not null and sealed->>'subject_hmac' = ${subjectHmac}
-        order by consent_id desc limit 1000
+        select s.consent_id, s.sealed, c.* from consent_history s
+        cross join lateral (
+          select site_id, created_at, notice_entry, origin_system from consents
+          where account_id = ${accountId} and id = s.consent_id offset 0
+        ) c
+        where s.account_id = ${accountId} and s.sealed is not null and s.sealed->>'subject_hmac' = ${subjectHmac}
+          ${andReached(sql, reach, sql`c.site_id`)} ${siteId === undefined ? empty(sql) : sql`and c.site_id = ${siteId}`}
+        order by s.consent_id desc limit ${sealedLimit}
       ) p
-      cross join lateral (
-        select site_id, created_at, notice_entry, origin_system from consents
-        where account_id = ${accountId} and id = p.consent_id offset 0
-      ) c
       join lateral (
         select h.version, h.action, h.accepted, h.policy_version from consent_history h
         where h.account_id = ${accountId} and h.consent_id = p.consent_id and ${time} <= ${at.instant}
         order by h.version desc limit 1
       ) h on h.action not in ('deleted', 'purged')
-      where true ${andReached(sql, reach, sql`c.site_id`)} ${siteId === undefined ? empty(sql) : sql`and c.site_id = ${siteId}`}
     )
     select d.id, d.site_id, d.accepted, d.policy_version, d.version, d.created_at, d.notice_entry, d.origin_system, d.answers,
       null::timestamptz as expires_at, null as notice_locale, null as origin_id, null as origin_evidence,

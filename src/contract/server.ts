@@ -176,6 +176,8 @@ export interface AccountPurge {
   /** Live records past their retention period. */
   readonly expired: number
   readonly purged: number
+  /** Sealed proofs that have ended. */
+  readonly proofs: number
 }
 
 export interface PurgeOrder {

@@ -163,6 +163,11 @@ const auditColumns = (textOf: TextOf, manyRecords: boolean): readonly Column<Aud
     rank: 8,
     onRequest: true,
   }),
+  field('sealed', {
+    text: ({ sealed }) => (sealed ? `until ${second(sealed.until)}: ${sealed.basis}` : ''),
+    rank: 9,
+    onRequest: true,
+  }),
 ]
 
 export function auditView(textOf: TextOf = () => undefined, manyRecords = false): View<AuditEntry> {

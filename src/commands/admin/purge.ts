@@ -35,10 +35,15 @@ const purgeView: View<AccountPurge> = {
     { name: 'account_id', value: account => account.account_id, whole: true, rank: 1 },
     { name: 'expired', value: account => account.expired, rank: 3 },
     { name: 'purged', value: account => account.purged, rank: 2 },
+    { name: 'proofs', value: account => account.proofs, rank: 4 },
   ],
 }
 
-const titles: Readonly<Record<string, string>> = { expired: 'would delete', purged: 'would purge' }
+const titles: Readonly<Record<string, string>> = {
+  expired: 'would delete',
+  purged: 'would purge',
+  proofs: 'sealed proofs to remove',
+}
 
 const planView: View<AccountPurge> = {
   ...purgeView,
@@ -101,19 +106,22 @@ async function* purged(
     await ctx.warn(`did not purge the record ${consent_id} of the account ${account_id}: ${detail}`)
   }
   const order = { olderThan, approve, onUnverified, onProblem: ctx.warn, signal: ctx.interruption }
-  const done = { expired: 0, purged: 0 }
+  const done = { expired: 0, purged: 0, proofs: 0 }
   for await (const account of purge({ databaseUrl, dataDir }, order, serverHost(ctx))) {
     done.expired += account.expired
     done.purged += account.purged
+    done.proofs += account.proofs
     yield [account]
   }
   if (dryRun) {
     yield planned
     const [expired, due] = [sumOf(planned, 'expired'), sumOf(planned, 'purged')]
-    return await ctx.say(`${formatCount(due)} would be purged and ${formatCount(expired, 'expired record')} deleted`)
+    await ctx.say(`${formatCount(due)} would be purged and ${formatCount(expired, 'expired record')} deleted`)
+    return await sayProofs(ctx, sumOf(planned, 'proofs'), 'would be removed')
   }
   if (done.expired > 0) await ctx.say(`deleted ${formatCount(done.expired, 'expired record')}`)
   await ctx.say(`purged ${formatCount(done.purged)}`)
+  await sayProofs(ctx, done.proofs, 'removed')
   if (unverified.records > 0)
     await ctx.warn(
       `did not purge ${formatCount(unverified.records)} whose history does not verify: run consentctl admin verify`,
@@ -133,6 +141,10 @@ async function confirmPurge(
   if (asks && total > 0) await promptToConfirm(ctx, planView, found, question)
 }
 
-function sumOf(accounts: readonly AccountPurge[], what: 'expired' | 'purged'): number {
+async function sayProofs(ctx: Context, count: number, what: string): Promise<void> {
+  if (count > 0) await ctx.say(`${formatCount(count, 'sealed proof')} that ended ${what}`)
+}
+
+function sumOf(accounts: readonly AccountPurge[], what: 'expired' | 'purged' | 'proofs'): number {
   return accounts.reduce((sum, account) => sum + account[what], 0)
 }

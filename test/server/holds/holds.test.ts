@@ -126,6 +126,27 @@ describe('a hold', () => {
     expect(await states()).toEqual(['purged', 'purged'])
   })
 
+  it('that is added while a purge runs keeps what the purge has not begun', async () => {
+    const owner = await newOwner(service)
+    const [id = ''] = await insertChains(service.sql, owner, { records: 1, entries: 2, subject: maria })
+    let added = 0
+    const sql = new Proxy(service.sql, {
+      apply: (target, self, args) => {
+        const write = () => Reflect.apply(target, self, args)
+        if (!String(args[0]).includes('origins_kept') || added > 0) return write()
+        added += 1
+        return add(owner).then(write)
+      },
+    })
+    await purgeNow(sql)
+    expect(added).toBe(1)
+    expect((await owner.history(id)).body.data.at(-1).action).toBe('deleted')
+    const [{ id: hold } = { id: '' }] = await list(owner)
+    await remove(owner, hold)
+    await purgeNow(service.sql)
+    expect((await owner.history(id)).body.data.at(-1).action).toBe('purged')
+  })
+
   it('when the person is to be erased, the answer and its certificate tell of it, and the records stay', async () => {
     const owner = await newOwner(service)
     const { id } = await owner.create({ subject_id: maria })
@@ -150,7 +171,7 @@ describe('a hold', () => {
     expect((await erase(owner)).body).toMatchObject({ held: null, erased: 1, marked: 1, complete: true })
     expect(await isErased()).toBe(true)
     expect(await countPurge(service.sql, purgeBefore(0), new AbortController().signal)).toEqual(
-      expect.arrayContaining([{ account_id: owner.accountId, expired: 0, purged: 2 }]),
+      expect.arrayContaining([{ account_id: owner.accountId, expired: 0, purged: 2, proofs: 0 }]),
     )
   })
 })

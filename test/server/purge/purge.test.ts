@@ -199,8 +199,8 @@ describe('a purge', () => {
     }
     await expect(run()).rejects.toThrow(`the record ${bad[1]} of the account ${one.accountId}: 23505; and 1 more`)
     expect(done).toEqual([
-      { account_id: one.accountId, expired: 8, purged: 307 },
-      { account_id: other.accountId, expired: 0, purged: 2 },
+      { account_id: one.accountId, expired: 8, purged: 307, proofs: 0 },
+      { account_id: other.accountId, expired: 0, purged: 2, proofs: 0 },
     ])
     const left = await service.sql<{ id: string }[]>`
       select id from consents where account_id = ${one.accountId} and purged_at is null order by id`
@@ -287,7 +287,7 @@ describe('a purge', () => {
     const [not, monthly, atOnce] = [null, 30, 0].map(days => purgeJob(service.sql, { purgeAfterDays: days }))
     expect(await not?.run(never)).toBe(null)
     expect(await monthly?.run(never)).toBe(null)
-    expect(await atOnce?.run(never)).toEqual({ deleted: 0, purged: 2, reads: 0 })
+    expect(await atOnce?.run(never)).toEqual({ deleted: 0, purged: 2, proofs: 0, reads: 0 })
     expect(await atOnce?.run(never)).toBe(null)
     expect(monthly?.intervalMs).toBe(60 * 60_000)
     expect(atOnce?.intervalMs).toBe(60_000)

@@ -5,7 +5,7 @@ import { purge, purgeBefore } from '../../../server/purge/service.ts'
 import type { DatabaseFinding } from '../../../src/contract/index.ts'
 import { chainProblems, groupBy, type Stored } from '../../e2e/ledger-check.ts'
 
-/** Purges what was deleted `days` ago, and expects every history to verify. Returns the records by account. */
+/** Purges what was deleted `days` ago, and expects every history to verify. Returns records and ended proofs by account. */
 export async function purgeNow(sql: Sql, days = 0): Promise<Map<string, number>> {
   const { counts, unverified } = await purgeVerified(sql, days)
   expect(unverified).toEqual([])
@@ -18,7 +18,7 @@ export async function purgeVerified(sql: Sql, days = 0) {
   const unverified: DatabaseFinding[] = []
   const onUnverified = (finding: DatabaseFinding) => void unverified.push(finding)
   const options = { before: purgeBefore(days), signal: new AbortController().signal, onUnverified }
-  for await (const { account_id, purged } of purge(sql, options)) counts.set(account_id, purged)
+  for await (const { account_id, purged, proofs } of purge(sql, options)) counts.set(account_id, purged + proofs)
   return { counts, unverified }
 }
 

@@ -45,7 +45,7 @@ describe('a site that keeps records for 10 days', () => {
     const [changed = ''] = old
     expect((await keep(10)).body.retention).toEqual({ period: 'P10D', after: 'last_change' })
     expect((await owner.update(changed, { accepted: false })).status).toBe(200)
-    const expected = [{ account_id: owner.accountId, expired: 449, purged: 0 }]
+    const expected = [{ account_id: owner.accountId, expired: 449, purged: 0, proofs: 0 }]
     expect(await countPurge(service.sql, purgeBefore(30), signal)).toEqual(expected)
     expect(await run(30)).toEqual(expected)
     for (const id of [...young, changed]) expect((await owner.get(id)).status).toBe(200)
@@ -62,7 +62,7 @@ describe('a site that keeps records for 10 days', () => {
     await keep(10)
     await run(30)
     expect((await owner.restore(id)).status).toBe(200)
-    expect(await run(0)).toEqual([{ account_id: owner.accountId, expired: 0, purged: 1 }])
+    expect(await run(0)).toEqual([{ account_id: owner.accountId, expired: 0, purged: 1, proofs: 0 }])
     expect((await owner.get(id)).status).toBe(200)
     expect((await owner.restore(gone, { despite_erasure: true })).status).toBe(409)
     expect(await brokenChains(service.sql, owner.accountId)).toEqual([])
@@ -71,7 +71,7 @@ describe('a site that keeps records for 10 days', () => {
   it('purges them like other records, in the same run if purging is immediate', async () => {
     await inserted({ records: 5, at: daysAgo(11) })
     await keep(10)
-    const expected = [{ account_id: owner.accountId, expired: 5, purged: 5 }]
+    const expected = [{ account_id: owner.accountId, expired: 5, purged: 5, proofs: 0 }]
     const planned = await countPurge(service.sql, purgeBefore(0), signal)
     expect(planned.filter(({ account_id }) => account_id === owner.accountId)).toEqual(expected)
     expect(await run(0)).toEqual(expected)
@@ -84,6 +84,7 @@ describe('a site that keeps records for 10 days', () => {
     expect(await purgeJob(service.sql, { purgeAfterDays: null }).run(signal)).toEqual({
       deleted: 5,
       purged: 0,
+      proofs: 0,
       reads: 0,
     })
   })
@@ -98,7 +99,7 @@ describe('a site that keeps records for 10 days', () => {
         return query.then((rows: unknown) => keep(null).then(() => rows))
       },
     })
-    expect(await run(30, sql)).toEqual([{ account_id: owner.accountId, expired: 200, purged: 0 }])
+    expect(await run(30, sql)).toEqual([{ account_id: owner.accountId, expired: 200, purged: 0, proofs: 0 }])
   })
 
   it('keeps everything after its retention is removed', async () => {
@@ -155,7 +156,7 @@ describe('a retention', () => {
       ids.push(id)
     }
     await retain({ period: 'P1M', after: 'withdrawal' })
-    const count = [{ account_id: owner.accountId, expired: 4, purged: 0 }]
+    const count = [{ account_id: owner.accountId, expired: 4, purged: 0, proofs: 0 }]
     // The times of the entries are not those of their hashes: nothing is purged here.
     expect(await countPurge(service.sql, purgeBefore(30), signal)).toEqual(expect.arrayContaining(count))
     expect(await run(null)).toEqual(count)
@@ -168,7 +169,7 @@ describe('a retention', () => {
     await rewind(young, { at: daysAgo(400), expires: daysAgo(27) })
     await rewind(endless, { at: daysAgo(400) })
     await retain({ period: 'P1M', after: 'expiry' })
-    expect(await run(null)).toEqual([{ account_id: owner.accountId, expired: 1, purged: 0 }])
+    expect(await run(null)).toEqual([{ account_id: owner.accountId, expired: 1, purged: 0, proofs: 0 }])
     expect(await Promise.all([over, young, endless].map(isLive))).toEqual([false, true, true])
   })
 
@@ -176,7 +177,7 @@ describe('a retention', () => {
     const [id] = await inserted({ records: 1, ...isOld })
     await owner.update(id ?? '', { accepted: false })
     await retain({ period: 'P1M', after: 'creation' })
-    expect(await run(null)).toEqual([{ account_id: owner.accountId, expired: 1, purged: 0 }])
+    expect(await run(null)).toEqual([{ account_id: owner.accountId, expired: 1, purged: 0, proofs: 0 }])
   })
 
   it('when it is shorter than a consent is valid by a notice, is rejected', async () => {
@@ -204,7 +205,7 @@ describe('a retention', () => {
       await sql`update consents set expires_at = ${daysAgo(-1)} where id = ${valid ?? ''}`
       await sql`update consents set accepted = false where id = ${refused ?? ''}`
       await retain({ period: 'P1M', after })
-      expect(await run(null)).toEqual([{ account_id: owner.accountId, expired: 3, purged: 0 }])
+      expect(await run(null)).toEqual([{ account_id: owner.accountId, expired: 3, purged: 0, proofs: 0 }])
       expect(await Promise.all([valid ?? '', endless ?? ''].map(isLive))).toEqual([true, true])
     },
   )

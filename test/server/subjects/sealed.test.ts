@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { parseTar } from 'nanotar'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { wholeAccount } from '../../../server/db/reach.ts'
+import { countPurge, purgeBefore } from '../../../server/purge/service.ts'
 import { checkSubject } from '../../../server/subjects/check.ts'
 import { standInOf } from '../../../server/subjects/hmac.ts'
 import { listSealed } from '../../../server/subjects/sealed-queries.ts'
@@ -179,6 +180,9 @@ describe('a purge on a site with sealed proofs', () => {
     expect(hold.status).toBe(201)
     expect((await purgeNow(service.sql)).get(own.accountId)).toBeUndefined()
     await delay(at.getTime() + 10 * dayMs - Date.now() + 1)
+    expect(await countPurge(service.sql, purgeBefore(0), new AbortController().signal)).toContainEqual({
+      ...{ account_id: own.accountId, expired: 0, purged: 0, proofs: 2 },
+    })
     expect((await purgeNow(service.sql)).get(own.accountId)).toBe(1)
     expect([await find(own, maria), (await find(own, 'held')).length]).toEqual([[], 1])
     const { data } = (await own.history(id)).body
@@ -228,6 +232,20 @@ describe('GET /api/v1/subjects/check › 200 › with a time', () => {
 })
 
 describe('GET /api/v1/subjects/check › 200 › with a time and several records', () => {
+  it('answers about a site whatever the number of newer proofs of another', async () => {
+    const own = await newOwner(service)
+    const other = await newSite(service, own)
+    for (const site of [own.siteId, other]) await sealFromStart(own, site)
+    const { id } = await own.create({ subject_id: maria, accepted: true, preferences: { news: true } })
+    await delay(5)
+    const at = new Date().toISOString()
+    await own.remove(id)
+    await insertChains(service.sql, own, { records: 1000, entries: 2, siteId: other, subject: maria })
+    await purgeNow(service.sql)
+    expect((await find(own, maria)).map(({ site_id }: { site_id: string }) => site_id)).not.toContain(own.siteId)
+    expect(await check(own, { at, site_id: own.siteId })).toMatchObject({ reason: 'consented', record: { id } })
+  })
+
   it('answers after the purge of each record what it answered before', async () => {
     const own = await newImporter(service)
     await setSeal(own, { basis, period: 'P10D' })

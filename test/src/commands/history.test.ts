@@ -74,6 +74,14 @@ it('when a record was imported, shows when each answer was given and recorded', 
   expect((await cli.run(['history', '7'], { ...screen, columns: 110 })).stdout).not.toContain('GIVEN_AT')
 })
 
+it('shows until when a purge left a sealed proof, and why', async () => {
+  const sealed = { basis: 'a claim', until: '2036-01-31T00:00:00.000Z', proof_hash: 'a'.repeat(64) }
+  const data = [entry({ id: uuid(33) }), { ...entry({ id: uuid(34), action: 'purged' }), sealed }]
+  cli.instance.use(http.get(path, () => HttpResponse.json({ data })))
+  const shown = await cli.run(['history', '7', '--color', 'never'], { ...screen, columns: 200 })
+  expect(shown.stdout).toContain('until 2036-01-31 00:00:00Z: a claim')
+})
+
 it('when circumstances were told, shows them in words, and with --json by field', async () => {
   const circumstances = { method: 'paper', form: 'F-12', given_by: 'guardian', relation: 'mother', note: 'a\u001b[31m' }
   const data = [{ ...entry({ id: uuid(33) }), circumstances }, entry({ id: uuid(34), accepted: false })]

@@ -4,8 +4,8 @@ import { type RunOptions, run } from '../../support/cli.ts'
 import { expectExit, ndjson, uuid } from '../support.ts'
 
 const accounts = [
-  { account_id: uuid(1), expired: 1, purged: 3 },
-  { account_id: uuid(2), expired: 0, purged: 2 },
+  { account_id: uuid(1), expired: 1, purged: 3, proofs: 0 },
+  { account_id: uuid(2), expired: 0, purged: 2, proofs: 4 },
 ]
 const terminal = { stdin: true, stdout: true, stderr: true }
 
@@ -28,8 +28,8 @@ describe('admin purge', () => {
   it('purges every account and prints the results for each', async () => {
     const { purge, command, done } = setup()
     const { code, stdout, stderr } = await command(['--yes', '--older-than', '7', '--data-dir', '/d'])
-    expect({ code, stdout }).toEqual({ code: 0, stdout: `${uuid(1)}\t1\t3\n${uuid(2)}\t0\t2\n` })
-    expect(stderr).toContain('deleted 1 expired record\npurged 5 records')
+    expect({ code, stdout }).toEqual({ code: 0, stdout: `${uuid(1)}\t1\t3\t0\n${uuid(2)}\t0\t2\t4\n` })
+    expect(stderr).toContain('deleted 1 expired record\npurged 5 records\n4 sealed proofs that ended removed')
     expect(purge.mock.calls[0]?.[0]).toEqual({ databaseUrl: undefined, dataDir: '/d' })
     expect(purge.mock.calls[0]?.[1]).toMatchObject({ olderThan: 7 })
     expect(done).toHaveLength(2)

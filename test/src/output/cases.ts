@@ -91,8 +91,8 @@ const accountCells = {
 }
 
 const purged = [
-  { account_id: uuid(6), expired: 2, purged: 12 },
-  { account_id: uuid(9), expired: 0, purged: 1 },
+  { account_id: uuid(6), expired: 2, purged: 12, proofs: 0 },
+  { account_id: uuid(9), expired: 0, purged: 1, proofs: 0 },
 ]
 
 const accountRow = {
