@@ -234,6 +234,16 @@ export async function spendForAll(
   throw quotaExceeded(quota, context.caller)
 }
 
+/** Like `spendForAll` for a route that is never rejected for quota: spends the units that are left. */
+export async function spendIfLeft(
+  quota: Quota,
+  context: RequestContext,
+  count: number,
+  perUnit: number,
+): Promise<void> {
+  if (context.request.units) await spendUnits(quota, context, Math.ceil(count / perUnit))
+}
+
 /** A retry spends no further units. */
 async function spendUnits(
   quota: Quota,

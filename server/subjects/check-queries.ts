@@ -1,11 +1,11 @@
 import type { Fragment, Sql } from 'postgres'
 import { sealedLimit } from '../../src/contract/index.ts'
 import { newestAnswer } from '../consents/newest-answer.ts'
-import { empty, staticFragment } from '../db/fragments.ts'
+import { empty, staticFragment, toArrayLiteral } from '../db/fragments.ts'
 import { andReached, type Reach } from '../db/reach.ts'
 
 export interface Question {
-  readonly subjectId: string
+  readonly subjectIds: readonly string[]
   readonly purpose: string
   readonly siteId: string | undefined
   readonly onlyWitnessed: boolean
@@ -14,6 +14,8 @@ export interface Question {
 }
 
 export interface DecidingRow {
+  /** Of the subject among those of the question, from 1. */
+  place: number
   id: string
   site_id: string
   accepted: boolean
@@ -50,15 +52,22 @@ export interface DecidingRow {
   renewal_effective_from: Date | null
 }
 
-/** Selects the newest answer of each site; without `at` only that of these that decides, as `findNewest` does. */
-function deciding(sql: Sql, reach: Reach, { subjectId, purpose, siteId, onlyWitnessed, at }: Question): Fragment {
+/**
+ * Selects the newest answer of each subject on each site; without `at` only that of these that decides, as `findNewest`
+ * does.
+ */
+function deciding(sql: Sql, reach: Reach, { subjectIds, purpose, siteId, onlyWitnessed, at }: Question): Fragment {
   const { accountId } = reach
-  const of = { subject: sql`${subjectId}`, site: sql`s.id`, purpose: sql`${purpose}::text`, onlyWitnessed, at }
+  const of = { subject: sql`q.subject_id`, site: sql`s.id`, purpose: sql`${purpose}::text`, onlyWitnessed, at }
   return sql`
-    select s.id as site_id, a.* from sites s
-    cross join lateral (${newestAnswer(sql, accountId, of)}) a
-    where s.account_id = ${accountId} ${andReached(sql, reach, sql`s.id`)} ${siteId === undefined ? empty(sql) : sql`and s.id = ${siteId}`}
-    ${at ? empty(sql) : sql`order by a.preferences ? ${purpose}::text desc, a.answered_at desc, a.id desc limit 1`}`
+    select q.place::integer as place, x.*
+    from unnest(${toArrayLiteral(subjectIds)}::text[]) with ordinality q (subject_id, place)
+    cross join lateral (
+      select s.id as site_id, a.* from sites s
+      cross join lateral (${newestAnswer(sql, accountId, of)}) a
+      where s.account_id = ${accountId} ${andReached(sql, reach, sql`s.id`)} ${siteId === undefined ? empty(sql) : sql`and s.id = ${siteId}`}
+      ${at ? empty(sql) : sql`order by a.preferences ? ${purpose}::text desc, a.answered_at desc, a.id desc limit 1`}
+    ) x`
 }
 
 const noticeColumns = staticFragment(
@@ -95,7 +104,7 @@ export function findDeciding(sql: Sql, reach: Reach, question: Question): Promis
   const { purpose } = question
   return sql<DecidingRow[]>`
     with d as (${deciding(sql, reach, question)})
-    select d.id, d.site_id, d.accepted, d.preferences -> ${purpose}::text as answer,
+    select d.place, d.id, d.site_id, d.accepted, d.preferences -> ${purpose}::text as answer,
       d.preferences ? ${purpose}::text as is_named, d.policy_version, d.version,
       d.created_at, d.expires_at, d.notice_locale, d.notice_entry, d.origin_system, d.origin_id, d.origin_evidence,
       d.answered_at, d.witnessed, case when d.witnessed then said.stated_at else said.given_at end as stated_at, said.given_at,
@@ -127,11 +136,11 @@ export interface SealedState
   entries: [version: number, accepted: boolean, at: number, isImported: boolean][]
 }
 
-/** Newest record first. */
+/** `subjectHmacs`: of the question's subjects. Newest record first. */
 export function findSealedStates(
   sql: Sql,
   reach: Reach,
-  subjectHmac: string,
+  subjectHmacs: readonly string[],
   question: Question & { readonly at: NonNullable<Question['at']> },
 ): Promise<SealedState[]> {
   const { accountId } = reach
@@ -139,15 +148,16 @@ export function findSealedStates(
   const time = sql`coalesce(h.given_at, h.created_at)`
   return sql<SealedState[]>`
     with d as (
-      select p.consent_id as id, p.site_id, p.created_at, p.notice_entry, p.origin_system, p.sealed->'answers' as answers,
-        h.version, h.accepted, h.policy_version
-      from (
+      select q.place::integer as place, p.consent_id as id, p.site_id, p.created_at, p.notice_entry, p.origin_system,
+        p.sealed->'answers' as answers, h.version, h.accepted, h.policy_version
+      from unnest(${toArrayLiteral(subjectHmacs)}::text[]) with ordinality q (subject_hmac, place)
+      cross join lateral (
         select s.consent_id, s.sealed, c.* from consent_history s
         cross join lateral (
           select site_id, created_at, notice_entry, origin_system from consents
           where account_id = ${accountId} and id = s.consent_id offset 0
         ) c
-        where s.account_id = ${accountId} and s.sealed is not null and s.sealed->>'subject_hmac' = ${subjectHmac}
+        where s.account_id = ${accountId} and s.sealed is not null and s.sealed->>'subject_hmac' = q.subject_hmac
           ${andReached(sql, reach, sql`c.site_id`)} ${siteId === undefined ? empty(sql) : sql`and c.site_id = ${siteId}`}
         order by s.consent_id desc limit ${sealedLimit}
       ) p
@@ -157,7 +167,7 @@ export function findSealedStates(
         order by h.version desc limit 1
       ) h on h.action not in ('deleted', 'purged')
     )
-    select d.id, d.site_id, d.accepted, d.policy_version, d.version, d.created_at, d.notice_entry, d.origin_system, d.answers,
+    select d.place, d.id, d.site_id, d.accepted, d.policy_version, d.version, d.created_at, d.notice_entry, d.origin_system, d.answers,
       null::timestamptz as expires_at, null as notice_locale, null as origin_id, null as origin_evidence,
       said.stated_at, said.given_at, given.entries, t.languages, ${noticeColumns(sql)}
     from d
@@ -175,4 +185,34 @@ export function findSealedStates(
     ) given
     ${joinNotices(sql, accountId, question)}
     order by d.id desc`
+}
+
+export interface NearRow {
+  /** Of the subject among those given, from 1. */
+  place: number
+  subject_id: string
+}
+
+/** Returns up to `limit` identifiers with live records for each subject. */
+export function findNearOfMany(
+  sql: Sql,
+  reach: Reach,
+  near: { readonly subjectIds: readonly string[]; readonly forms: readonly string[] },
+  limit: number,
+): Promise<NearRow[]> {
+  const live = sql`where account_id = ${reach.accountId} ${andReached(sql, reach)} and deleted_at is null`
+  return sql<NearRow[]>`
+    select q.place::integer as place, n.subject_id
+    from unnest(${toArrayLiteral(near.subjectIds)}::text[], ${toArrayLiteral(near.forms)}::text[])
+      with ordinality q (subject_id, form, place)
+    cross join lateral (
+      select subject_id from (
+        select subject_id from consents ${live} and subject_id = q.form
+        union all
+        select subject_id from consents ${live} and near_subject = q.form
+      ) as near
+      where subject_id <> q.subject_id
+      group by subject_id order by subject_id collate "C" limit ${limit}
+    ) n
+    order by q.place, n.subject_id collate "C"`
 }

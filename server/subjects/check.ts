@@ -1,62 +1,134 @@
 import type { Sql } from 'postgres'
-import { type CheckAnswer, type CheckQuery, type CheckReason, parseInstant } from '../../src/contract/index.ts'
+import {
+  type CheckAnswer,
+  type CheckedMany,
+  type CheckMany,
+  type CheckQuery,
+  type CheckReason,
+  nearPerSubject,
+  parseInstant,
+} from '../../src/contract/index.ts'
+import { toNearForm } from '../../src/contract/near-form.ts'
 import { endOfConsent } from '../../src/contract/validity.ts'
 import { purposeState } from '../../src/evidence/state.ts'
-import type { Reach } from '../db/reach.ts'
-import { Failure } from '../failure.ts'
+import { type Reach, reaches } from '../db/reach.ts'
+import { Failure, noSite } from '../failure.ts'
 import { lastIdAt } from '../ids.ts'
-import { type DecidingRow, findDeciding, findSealedStates, type Question, type SealedState } from './check-queries.ts'
+import { hasSite } from '../notices/queries.ts'
+import {
+  type DecidingRow,
+  findDeciding,
+  findNearOfMany,
+  findSealedStates,
+  type Question,
+  type SealedState,
+} from './check-queries.ts'
 import { type SubjectSecret, standInOf } from './hmac.ts'
+
+type Deps = { readonly sql: Sql } & SubjectSecret
 
 /** @throws Failure `invalid_request` for a time in the future */
 export async function checkSubject(
-  deps: { readonly sql: Sql } & SubjectSecret,
+  deps: Deps,
   reach: Reach,
-  { subject_id, purpose, site_id, at, only_witnessed = false }: CheckQuery,
+  { subject_id, ...query }: CheckQuery,
 ): Promise<CheckAnswer> {
+  const [answer] = await answerAll(deps, reach, { ...query, subject_ids: [subject_id] })
+  return answer as CheckAnswer
+}
+
+/**
+ * Returns the answers in the order of the subjects.
+ * @throws Failure `not_found` for a foreign or unknown site, `invalid_request` for a time in the future
+ */
+export async function checkSubjects(deps: Deps, reach: Reach, query: CheckMany): Promise<CheckedMany> {
+  const { subject_ids, purpose, site_id = null, near_matches = false } = query
+  if (site_id !== null && !(reaches(reach, site_id) && (await hasSite(deps.sql, reach.accountId, site_id))))
+    throw noSite()
+  const all = await answerAll(deps, reach, query)
+  const unknown = all.filter(({ reason }) => reason === 'no_record').map(answer => answer.subject_id)
+  const near = near_matches ? await findNear(deps, reach, unknown) : new Map<string, string[]>()
+  return {
+    purpose,
+    site_id,
+    at: all[0]?.at ?? '',
+    answers: all.map(({ allowed, reason, record, expires_at, witnessed, sealed }, index) => {
+      const found = reason === 'no_record' ? near.get(subject_ids[index] ?? '') : undefined
+      return {
+        ...{ allowed, reason, expires_at, witnessed },
+        record_id: record?.id ?? null,
+        site_id: record?.site_id ?? null,
+        policy_version: record?.policy_version ?? null,
+        ...(sealed && { sealed }),
+        ...(found && { near_matches: found }),
+      }
+    }),
+  }
+}
+
+async function findNear({ sql }: Deps, reach: Reach, unknown: readonly string[]): Promise<Map<string, string[]>> {
+  const subjectIds = [...new Set(unknown)]
+  const found = new Map<string, string[]>()
+  if (subjectIds.length === 0) return found
+  const near = { subjectIds, forms: subjectIds.map(toNearForm) }
+  for (const { place, subject_id } of await findNearOfMany(sql, reach, near, nearPerSubject)) {
+    const subject = subjectIds[place - 1] ?? ''
+    found.set(subject, [...(found.get(subject) ?? []), subject_id])
+  }
+  return found
+}
+
+async function answerAll(deps: Deps, reach: Reach, query: CheckMany): Promise<CheckAnswer[]> {
+  const { subject_ids, purpose, site_id, at, only_witnessed = false } = query
   const present = Date.now()
   const then = at === undefined ? null : Math.floor(parseInstant(at) ?? 0)
   if (then !== null && then > present) throw new Failure('invalid_request', 'at: must not be in the future')
   const now = new Date(then ?? present)
   const moment = then === null ? null : { instant: now, lastId: lastIdAt(then) }
-  const question = { subjectId: subject_id, purpose, siteId: site_id, onlyWitnessed: only_witnessed, at: moment, now }
-  const row = await findNewest(deps, reach, question)
-  const expiresAt = row === undefined ? null : then === null ? row.expires_at : expiryOf(row)
-  const reason = row === undefined ? 'no_record' : decide(row, { purpose, now, expiresAt })
-  return {
-    allowed: allowedBy(reason),
-    reason,
-    subject_id,
-    purpose,
-    site_id: site_id ?? row?.site_id ?? null,
-    at: now.toISOString(),
-    ...(row === undefined ? nothing : describe(row)),
-    expires_at: expiresAt?.toISOString() ?? null,
-    ...(row?.is_sealed && { sealed: true }),
-  }
+  const question = { subjectIds: subject_ids, purpose, siteId: site_id, onlyWitnessed: only_witnessed, at: moment, now }
+  const newest = await findNewest(deps, reach, question)
+  return subject_ids.map((subject_id, index) => {
+    const row = newest.get(index + 1)
+    const expiresAt = row === undefined ? null : then === null ? row.expires_at : expiryOf(row)
+    const reason = row === undefined ? 'no_record' : decide(row, { purpose, now, expiresAt })
+    return {
+      allowed: allowedBy(reason),
+      reason,
+      subject_id,
+      purpose,
+      site_id: site_id ?? row?.site_id ?? null,
+      at: now.toISOString(),
+      ...(row === undefined ? nothing : describe(row)),
+      expires_at: expiresAt?.toISOString() ?? null,
+      ...(row?.is_sealed && { sealed: true }),
+    }
+  })
 }
 
-/** Runs the same statements whatever they find. */
+/** Runs the same statements whatever they find. Returns the deciding rows by the places of their subjects. */
 async function findNewest(
-  { sql, ...secret }: { readonly sql: Sql } & SubjectSecret,
+  { sql, ...secret }: Deps,
   reach: Reach,
   question: Question,
-): Promise<DecidingRow | undefined> {
-  const { at, subjectId } = question
+): Promise<ReadonlyMap<number, DecidingRow>> {
+  const { at, subjectIds, purpose, onlyWitnessed } = question
   const stored = await findDeciding(sql, reach, question)
-  if (!at) return stored[0]
-  const states = await findSealedStates(sql, reach, standInOf(secret, reach, subjectId), { ...question, at })
-  const sealed = states.flatMap(state => answerOf(state, question.purpose) ?? [])
+  if (!at) return new Map(stored.map(row => [row.place, row]))
+  const hmacs = subjectIds.map(subjectId => standInOf(secret, reach, subjectId))
+  const states = await findSealedStates(sql, reach, hmacs, { ...question, at })
+  const sealed = states.flatMap(state => answerOf(state, purpose) ?? [])
   const bySite = new Map<string, DecidingRow>()
-  for (const row of [...stored, ...sealed.filter(({ witnessed }) => witnessed || !question.onlyWitnessed)]) {
-    const other = bySite.get(row.site_id)
-    if (!other || isNewer(row, other)) bySite.set(row.site_id, row)
+  for (const row of [...stored, ...sealed.filter(({ witnessed }) => witnessed || !onlyWitnessed)]) {
+    const key = `${row.place} ${row.site_id}`
+    const other = bySite.get(key)
+    if (!other || isNewer(row, other)) bySite.set(key, row)
   }
-  const rows = [...bySite.values()]
-  return rows.reduce<DecidingRow | undefined>(
-    (chosen, row) => (chosen && !decidesOver(row, chosen) ? chosen : row),
-    undefined,
-  )
+  const chosen = new Map<number, DecidingRow>()
+  for (const row of bySite.values()) {
+    const other = chosen.get(row.place)
+    if (!other || decidesOver(row, other)) chosen.set(row.place, row)
+  }
+  return chosen
 }
 
 /** On one site, where of two answers of one moment that to this service counts. */

@@ -1,13 +1,13 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { check, purgedPerUnit, sealedLimit, subjects } from '../../src/contract/index.ts'
+import { check, checkedPerUnit, checkMany, purgedPerUnit, sealedLimit, subjects } from '../../src/contract/index.ts'
 import type { AccessLog } from '../audit/access-log.ts'
 import type { ConsentDeps } from '../consents/deps.ts'
 import { dbErrorCode } from '../db/errors.ts'
-import { spendForAll } from '../http/gate.ts'
+import { spendForAll, spendIfLeft } from '../http/gate.ts'
 import { getDiagnostics } from '../http/logging.ts'
 import { route } from '../http/route.ts'
 import type { Quota } from '../quota/quota.ts'
-import { checkSubject } from './check.ts'
+import { checkSubject, checkSubjects } from './check.ts'
 import { standInOf } from './hmac.ts'
 import { certifyPurge, purgeSubject } from './purge-certificate.ts'
 import { listSealed } from './sealed-queries.ts'
@@ -45,6 +45,18 @@ export function subjectRoutes(app: FastifyInstance, deps: RouteDeps): void {
     accessLog.record(caller, 'check', query.subject_id)
     return answer
   })
+  route(
+    app,
+    checkMany,
+    async ({ body }, context) => {
+      const { caller } = context
+      await spendIfLeft(deps.quota, context, body.subject_ids.length, checkedPerUnit)
+      const answers = await checkSubjects(deps, caller, body)
+      for (const subject of body.subject_ids) accessLog.record(caller, 'check', subject)
+      return answers
+    },
+    { isIdempotent: () => true, isRead: () => true },
+  )
   route(
     app,
     subjects.erase,

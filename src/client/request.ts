@@ -102,6 +102,7 @@ const idempotentPosts = new Set([
 const reads = new Set([
   ...['/api/v1/subjects/near-matches', '/api/v1/subjects/hmacs', '/api/v1/subjects/sealed'],
   '/api/v1/consents/:id/evidence',
+  '/api/v1/subjects/check',
 ])
 
 /** A sign-in counts as idempotent: it only creates another session. */

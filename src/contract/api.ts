@@ -2,7 +2,7 @@ import { audit } from './audit.ts'
 import { banner } from './banner.ts'
 import { createBatch } from './batch.ts'
 import { caller } from './caller.ts'
-import { check } from './check.ts'
+import { check, checkMany } from './check.ts'
 import { consents } from './consents.ts'
 import { description } from './description.ts'
 import { health } from './health.ts'
@@ -30,7 +30,7 @@ export const api = {
   keys,
   sites,
   notices: { ...notices, subjects: noticeSubjects },
-  subjects: { ...subjects, check },
+  subjects: { ...subjects, check, checkMany },
   documents,
   requests,
   audit: { ...audit, reads },

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { RecordOrigin } from './consents.ts'
-import { accountRead, type EndpointDocs, endpoint } from './endpoint.ts'
+import { accountRead, type EndpointDocs, endpoint, NoQuery } from './endpoint.ts'
 import { readers } from './roles.ts'
 import { Count, Id, Instant, onRequest, optional, QueryBoolean, Timestamp, text, Uuid } from './values.ts'
 
@@ -129,6 +129,73 @@ export const check = endpoint({
   query: CheckQuery,
   response: CheckAnswer,
 })
+
+export const checkLimit = 1000
+
+/** Subjects per unit of the quota. */
+export const checkedPerUnit = 100
+
+/** Near matches that are named for a subject. */
+export const nearPerSubject = 10
+
+export const CheckMany = CheckQuery.omit({ subject_id: true }).extend({
+  subject_ids: z
+    .array(CheckQuery.shape.subject_id, 'must be a list of identifiers')
+    .min(1, 'must not be empty')
+    .max(checkLimit, `must have at most ${checkLimit} identifiers`)
+    .describe('Identifiers of data subjects, compared exactly.'),
+  only_witnessed: z.boolean('must be true or false').optional().describe('True ignores imported answers.'),
+  near_matches: z
+    .boolean('must be true or false')
+    .optional()
+    .describe('True names the near matches of subjects without a record.'),
+})
+export type CheckMany = z.output<typeof CheckMany>
+
+const CheckedSubject = CheckAnswer.pick({
+  allowed: true,
+  reason: true,
+  expires_at: true,
+  witnessed: true,
+  sealed: true,
+}).extend({
+  record_id: Id.nullable().describe('The record that decides; null without one.'),
+  site_id: Id.nullable().describe('The site of that record.'),
+  policy_version: Count.meta({ minimum: 1 }).nullable().describe('That of the record.'),
+  near_matches: onRequest(z.array(z.string()).max(nearPerSubject)).describe(
+    'The first identifiers with live records that differ only in case, blanks at the ends or Unicode form; left out if there is none.',
+  ),
+})
+
+export const CheckedMany = z.object({
+  purpose: z.string().meta({ examples: ['marketing'] }),
+  site_id: Id.nullable().describe('The site that was asked for.'),
+  at: Moment.describe('The time that the answers are about.'),
+  answers: z.array(CheckedSubject).max(checkLimit).describe('In the order of `subject_ids`.'),
+})
+export type CheckedMany = z.output<typeof CheckedMany>
+
+export const checkMany = endpoint({
+  method: 'POST',
+  access: 'account',
+  scope: 'read',
+  query: NoQuery,
+  status: 200,
+  siteKeys: 'filtered',
+  roles: readers,
+  summary: `Check if up to ${checkLimit} data subjects consent to a purpose`,
+  path: '/api/v1/subjects/check',
+  statesTime: true,
+  unit: 'optional',
+  body: CheckMany,
+  response: CheckedMany,
+  errors: ['not_found'],
+})
+
+export const checkManyDocs: EndpointDocs = {
+  description: `Answers as \`GET /api/v1/subjects/check\` would for each of them, all from one statement, so that no change comes in between. An identifier that occurs twice is answered twice. An unknown \`site_id\` is a 404. It takes a unit of the quota for each ${checkedPerUnit} identifiers begun, as far as units are left, and is never rejected for quota. Each identifier is a row of the access log. It is a POST because identifiers belong in no URL.`,
+  success: 'An answer for each identifier.',
+}
 
 export const checkDocs: EndpointDocs = {
   description:

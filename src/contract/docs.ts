@@ -3,7 +3,7 @@ import { auditDocs } from './audit.ts'
 import { bannerDocs } from './banner.ts'
 import { createBatchDocs } from './batch.ts'
 import { callerDocs } from './caller.ts'
-import { checkDocs } from './check.ts'
+import { checkDocs, checkManyDocs } from './check.ts'
 import { consentsDocs } from './consents.ts'
 import type { ResourceDocs } from './endpoint.ts'
 import { healthDocs } from './health.ts'
@@ -42,7 +42,7 @@ export const apiDocs: { readonly [Name in keyof typeof api]: ResourceDocs<(typeo
   keys: keysDocs,
   sites: sitesDocs,
   notices: { ...noticesDocs, endpoints: { ...noticesDocs.endpoints, subjects: noticeSubjectsDocs } },
-  subjects: { ...subjectsDocs, endpoints: { ...subjectsDocs.endpoints, check: checkDocs } },
+  subjects: { ...subjectsDocs, endpoints: { ...subjectsDocs.endpoints, check: checkDocs, checkMany: checkManyDocs } },
   documents: documentsDocs,
   requests: requestsDocs,
   audit: { ...auditDocs, endpoints: { ...auditDocs.endpoints, reads: readsDocs } },

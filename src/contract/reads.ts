@@ -60,5 +60,5 @@ export const reads = endpoint({
 
 export const readsDocs: EndpointDocs = {
   description:
-    'A row for each request that read a record with a `subject_id` by its id (`get`, `history`, `receipt`, `evidence`), or that asked for a data subject (`list` and `count` with `subject_id`, `check`, `near_matches`, `hmacs`, `sealed`, `erasure_preview`, `withdrawal_preview`). Other lists, changes and exports of the database are not reads. Rows are written within a second after the response, hold no identifier, and are removed after 13 months.',
+    'A row for each request that read a record with a `subject_id` by its id (`get`, `history`, `receipt`, `evidence`), or that asked for a data subject (`list` and `count` with `subject_id`, `check`, `near_matches`, `hmacs`, `sealed`, `erasure_preview`, `withdrawal_preview`; one that asks for several is a row for each). Other lists, changes and exports of the database are not reads. Rows are written within a second after the response, hold no identifier, and are removed after 13 months.',
 }

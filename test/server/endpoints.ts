@@ -240,6 +240,7 @@ const samples: Record<string, (own: Holdings) => unknown> = {
   public_key: own => documentOf(own).public_key,
   reason: () => 'a claim',
   held_until: () => '2999-01-31T00:00:00Z',
+  purpose: () => 'marketing',
 }
 
 /** Lists that some bodies must have. */

@@ -43,13 +43,15 @@ describe('access log', () => {
     const preview = await post('/subjects/erase', { subject_id: 'maria@example.com', dry_run: true })
     await post('/subjects/near-matches', { subject_id: 'maria@example.com' })
     await get(`/subjects/check?${about}&purpose=marketing`)
+    await post('/subjects/check', { subject_ids: ['maria@example.com', 'paula'], purpose: 'marketing' })
     for (const what of ['/evidence', '/receipt', '/history', ''])
       expect((await get(`/consents/${id}${what}`)).status).toBe(200)
     await get(`/stats/count?${about}`)
     await service.call('GET', `/api/v1/consents?${about}`, { headers: session })
     const rows = await vi.waitFor(async () => {
-      const found = await list()
-      expect(found).toHaveLength(9)
+      expect(await list('?subject_id=paula')).toMatchObject([{ operation: 'check' }])
+      const found = await list('?subject_id=maria%40example.com')
+      expect(found).toHaveLength(10)
       return found
     }, 5000)
     const operations = [
@@ -59,6 +61,7 @@ describe('access log', () => {
       'history',
       'receipt',
       'evidence',
+      'check',
       'check',
       'near_matches',
       'erasure_preview',

@@ -39,6 +39,7 @@ it('scopes › are read for a GET and write for a change, with these exceptions'
     'subjects.purge erase',
     'subjects.nearMatches read',
     'subjects.sealed read',
+    'subjects.checkMany read',
     'documents.keep erase or write',
     'documents.list erase or write',
     'documents.hmacs erase or write',

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import type { CheckAnswer as Answer } from '../../../src/contract/index.ts'
 import { randomFrom } from '../../e2e/campaign.ts'
 import { mediaBytes, useService } from '../../support/service.ts'
 import { newImporter } from '../consents/imports.ts'
@@ -193,7 +194,30 @@ async function newHistory() {
     const why = `CONSENTCTL_TEST_SEED=${seed} ${query} ${text}\n${JSON.stringify(world, null, 1)}`
     expect(told, why).toEqual(expectedAnswer(world, asked))
     expect(origin?.system ?? null).toBe(given_at && 'usercentrics')
+    await compareMany(asked, at, body)
     return witnessed === false ? `imported, ${reason}` : (reason as string)
+  }
+  /** One request for several must answer like one for each. */
+  async function compareMany({ subject, purpose, site, onlyWitnessed }: Asked, at: number | undefined, single: Answer) {
+    const subject_ids = ['nobody', ...subjects, subject]
+    const options = { site_id: site, at: at === undefined ? undefined : iso(at), only_witnessed: onlyWitnessed }
+    const { body, text } = await service.call('POST', '/api/v1/subjects/check', {
+      key: owner.key,
+      body: { subject_ids, purpose, ...options },
+    })
+    const { allowed, reason, expires_at, witnessed, record, sealed } = single
+    const expected = {
+      ...{ allowed, reason, expires_at, witnessed },
+      record_id: record?.id ?? null,
+      site_id: record?.site_id ?? null,
+      policy_version: record?.policy_version ?? null,
+      ...(sealed && { sealed }),
+    }
+    const { answers } = body
+    expect(answers, text).toHaveLength(subject_ids.length)
+    expect(answers[0].reason).toBe('no_record')
+    for (const index of [1 + subjects.indexOf(subject), 3])
+      expect(answers[index], `CONSENTCTL_TEST_SEED=${seed} ${text}`).toEqual(expected)
   }
   async function compareReceipts() {
     for (const record of live()) {

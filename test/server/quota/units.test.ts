@@ -32,4 +32,17 @@ describe('units of the quota', () => {
     expect((await service.call('GET', '/api/v1/consents', { key: account.key })).status).toBe(429)
     expect(await usedBy(account.accountId)).toBe(1)
   })
+
+  it('POST /api/v1/subjects/check takes one unit per hundred begun as far as units are left, and is never rejected', async () => {
+    const account = await service.newAccount({ monthlyQuota: 6 })
+    const check = async (count: number) => {
+      const body = { subject_ids: ids(count), purpose: 'marketing' }
+      const { status } = await service.call('POST', '/api/v1/subjects/check', { key: account.key, body })
+      return [status, await usedBy(account.accountId)]
+    }
+    expect(await check(1)).toEqual([200, 1])
+    expect(await check(301)).toEqual([200, 5])
+    expect(await check(1000)).toEqual([200, 6])
+    expect(await check(200)).toEqual([200, 6])
+  })
 })

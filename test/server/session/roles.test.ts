@@ -62,6 +62,7 @@ it('roles › of each route are these', () => {
       'stats.count',
       'subjects.certifyPurge',
       'subjects.check',
+      'subjects.checkMany',
       'subjects.nearMatches',
       'subjects.sealed',
       'usage.get',

@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { newId } from '../../../server/ids.ts'
 import { useService } from '../../support/service.ts'
 import { type Importer, newImporter } from '../consents/imports.ts'
+import { makeKey } from '../keys/keys.ts'
 import { newSite, publishNotice } from './fixtures.ts'
 
 const service = useService()
@@ -319,6 +320,73 @@ describe('GET /api/v1/subjects/check › imported records', () => {
 it('GET /api/v1/subjects/check › 400 › when the time is in the future', async () => {
   const { status, body } = await check({ subject_id: 'x', at: '2999-01-01T00:00:00Z' })
   expect([status, body.error]).toEqual([400, 'invalid_request'])
+})
+
+describe('POST /api/v1/subjects/check', () => {
+  const checkAll = (body: object, key = owner.key) =>
+    service.call('POST', '/api/v1/subjects/check', { key, body: { purpose: 'marketing', ...body } })
+
+  it('200 › answers each identifier in its place as a single check does, also one that is asked twice', async () => {
+    const [given, refused, silent, unknown] = [newSubject(), newSubject(), newSubject(), 'a"b\\c, {null} \u{1f600}']
+    const record = await create(given, { policy_version: 7 })
+    await create(refused, { preferences: { marketing: false } })
+    await create(silent, { preferences: {} })
+    const { status, body } = await checkAll({ subject_ids: [unknown, given, refused, silent, given] })
+    expect(status).toBe(200)
+    expect(body).toMatchObject({ purpose: 'marketing', site_id: null, at: expect.any(String) })
+    const yesAnswer = {
+      ...{ allowed: true, reason: 'consented', expires_at: null, witnessed: true },
+      ...{ record_id: record.id, site_id: owner.siteId, policy_version: 7 },
+    }
+    const nothing = { expires_at: null, witnessed: null, record_id: null, site_id: null, policy_version: null }
+    expect(body.answers[0]).toEqual({ allowed: null, reason: 'no_record', ...nothing })
+    expect([body.answers[1], body.answers[4]]).toEqual([yesAnswer, yesAnswer])
+    expect(body.answers.slice(2, 4).map(({ reason }: { reason: string }) => reason)).toEqual([
+      'refused',
+      'purpose_not_answered',
+    ])
+  })
+
+  it('200 › names near matches with live records of unknown identifiers, if asked to', async () => {
+    const person = newId()
+    const [one, other, gone] = [`Maria-${person}`, `maria-${person} `, ` MARIA-${person}`]
+    await create(one)
+    await create(other)
+    await owner.remove((await create(gone)).id)
+    const subject_ids = [`maria-${person}`, one, newSubject()]
+    const { body } = await checkAll({ subject_ids, near_matches: true })
+    expect(body.answers.map(({ near_matches }: { near_matches?: string[] }) => near_matches)).toEqual([
+      [one, other],
+      undefined,
+      undefined,
+    ])
+    expect((await checkAll({ subject_ids })).body.answers[0]).not.toHaveProperty('near_matches')
+  })
+
+  it('200 › shows a key that is restricted to sites what a single check shows it', async () => {
+    const [subject_id, site_id] = [newSubject(), await newSite(service, owner)]
+    await create(subject_id)
+    const { key } = await makeKey(service, await service.signIn(owner), { scopes: ['read'], site_ids: [site_id] })
+    const { body } = await checkAll({ subject_ids: [subject_id, subject_id.toUpperCase()], near_matches: true }, key)
+    expect(body.answers).toMatchObject([{ reason: 'no_record' }, { reason: 'no_record' }])
+    expect(JSON.stringify(body)).not.toContain('near_matches')
+  })
+
+  it('404 › when the site is unknown, so that a typo is not taken for a list of strangers', async () => {
+    const { status } = await checkAll({ subject_ids: ['x'], site_id: newId() })
+    expect(status).toBe(404)
+  })
+
+  it.each([
+    [{ subject_ids: [] }, 'must not be empty'],
+    [{ subject_ids: Array.from({ length: 1001 }, String) }, 'at most 1000'],
+    [{ subject_ids: [''] }, 'subject_ids.0'],
+    [{ subject_ids: ['x'], at: '2999-01-01T00:00:00Z' }, 'must not be in the future'],
+  ])('400 › rejects %.60j', async (body, message) => {
+    const { status, text } = await checkAll(body)
+    expect(status).toBe(400)
+    expect(text).toContain(message)
+  })
 })
 
 describe('GET /api/v1/subjects/check › many records', () => {
