@@ -131,6 +131,14 @@ history|--checkpoint|files|with --verify, also prove that the log of a saved che
 check|--purpose|none|the purpose: a key of the preferences, such as marketing
 check|--site|@sites|only records of this site
 check|--at|none|the state at this time: RFC 3339, 2026-01-31 (end of day, UTC), 7d or 24h ago
+check|--file|files|check every line of a list, and write those who consent to --out
+check|--column|none|column or field of the list with the identifier (subject_id)
+check|--stopped-out|files|write the other lines to a new file
+check|--receipt-out|files|write a signed receipt to a new file
+check|--valid-for|none|how long the receipt is valid (24h)
+check|--unknown|none|what to do with persons of whom nothing is known (stop)
+check|--format|none|format of the list (from its name; else csv with --column, or lines)
+check|--csv-unguard||remove the '\'' that guards cells beginning with = + - @ in CSV
 check|--only-witnessed||ignore imported answers
 withdraw|--also|none|another identifier of the same person; repeatable
 withdraw|--request|@tickets|use the identifiers of this request in the register
@@ -254,6 +262,7 @@ evidence|--pdf-ready||only the certificate, one HTML page: print it to PDF in a 
 verify|--keys|files|verify with the keys in this JWK set, as a service publishes it
 verify|--public-key|files|verify with this public key in PEM
 verify|--live||verify with the instance’s current keys and log, and ask what changed since
+verify|--list|files|verify that a gate receipt allows this list, and has not expired
 verify|<|files|
 sites|list|=sites list|List sites, newest first
 sites|create|=sites create|Create a site and its token
@@ -513,7 +522,7 @@ help|<|:options output exit-codes environment create import list get update rm r
 |delete|=rm|Delete records and keep their history
 |restore|=restore|Restore deleted records that are not purged yet
 |history|=history|Show the audit trail of records
-|check|=check|Check if a person consents to a purpose
+|check|=check|Check if a person, or each of a list, consents to a purpose
 |withdraw|=withdraw|Withdraw a purpose in all records of a person
 |stats|=stats|Count records, persons and their answers
 |subject|=subject|Find, export and erase the data of a person, with proof

@@ -71,7 +71,7 @@ export const tree: Group = commands({
   rm: ['Delete records and keep their history', () => import('./commands/consents/rm.ts'), 'delete'],
   restore: ['Restore deleted records that are not purged yet', () => import('./commands/consents/restore.ts')],
   history: ['Show the audit trail of records', () => import('./commands/consents/history.ts')],
-  check: ['Check if a person consents to a purpose', () => import('./commands/check.ts')],
+  check: ['Check if a person, or each of a list, consents to a purpose', () => import('./commands/check/check.ts')],
   withdraw: ['Withdraw a purpose in all records of a person', () => import('./commands/subject/withdraw.ts')],
   stats: ['Count records, persons and their answers', () => import('./commands/stats.ts')],
   subject: group('Find, export and erase the data of a person, with proof', {

@@ -54,6 +54,12 @@ export class AccessLog {
     this.#flushIn(flushDelayMs)
   }
 
+  /** Waits for the database if many are waiting: a request for many persons must not drop the reads of others. */
+  async recordAll(caller: Caller, operation: ReadOperation, subjectIds: readonly string[]): Promise<void> {
+    for (const subjectId of subjectIds) this.record(caller, operation, subjectId)
+    if (this.#waiting.length > maxWaiting / 4) await this.flush().catch(() => {})
+  }
+
   /** Writes all that are waiting. Later calls wait for earlier ones. @throws PostgresError: they go on waiting */
   flush(): Promise<void> {
     clearTimeout(this.#timer)

@@ -20,7 +20,7 @@ export function documentRoutes(
     app,
     documents.hmacs,
     async ({ body }, { caller }) => {
-      for (const subject of body.subject_ids) accessLog.record(caller, 'hmacs', subject)
+      await accessLog.recordAll(caller, 'hmacs', body.subject_ids)
       return service.getHmacs(deps, caller, body)
     },
     { isIdempotent: () => true, isRead: () => true },

@@ -52,7 +52,7 @@ export function subjectRoutes(app: FastifyInstance, deps: RouteDeps): void {
       const { caller } = context
       await spendIfLeft(deps.quota, context, body.subject_ids.length, checkedPerUnit)
       const answers = await checkSubjects(deps, caller, body)
-      for (const subject of body.subject_ids) accessLog.record(caller, 'check', subject)
+      await accessLog.recordAll(caller, 'check', body.subject_ids)
       return answers
     },
     { isIdempotent: () => true, isRead: () => true },

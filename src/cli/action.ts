@@ -39,12 +39,13 @@ export function fileAction<S extends z.ZodType>(
   ctx: Context,
   schema: S,
   run: (ctx: Context, options: z.output<S>, path: string) => Promise<void>,
+  allowed: readonly '--force'[] = [],
 ): Action {
   return async function (this: Command): Promise<void> {
     const options = readOptions(this, schema)
     const { out } = ctx.globals
     if (out === undefined) throw usageError('--out is missing', 'add --out FILE')
-    rejectOutputFlags(ctx, '--out')
+    rejectOutputFlags(ctx, '--out', ...allowed)
     await run(ctx, options, out)
   }
 }

@@ -51,6 +51,13 @@ export function utcDay(text: string, now: Date): string {
   throw usageError(`invalid day "${text}": statistics count whole days (UTC)`, 'use 2026-01-31, 7d or 4w')
 }
 
+/** Converts a duration such as 24h or 7d. */
+export function durationMs(text: string): number {
+  const [, count, unit] = /^([1-9]\d{0,5})([mhdw])$/.exec(text) ?? []
+  if (count && unit) return Number(count) * (units[unit] ?? 0)
+  throw usageError(`invalid duration "${text}"`, 'use 24h, 7d or 90m')
+}
+
 function toInstant(text: string, ofDay: string, relative: (length: number) => number): string {
   const [, count, unit] = /^(\d{1,6})([mhdw])$/.exec(text) ?? []
   const instant =

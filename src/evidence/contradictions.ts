@@ -4,6 +4,7 @@ import { deletedIds, describeDeletion, erasureResult } from '../contract/documen
 import type { ErasureCertificate } from '../contract/documents/erasure-certificate.ts'
 import type { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
 import type { ExportManifest } from '../contract/documents/export-manifest.ts'
+import { findGateContradiction } from '../contract/documents/gate-receipt.ts'
 import type { ImportReceipt } from '../contract/documents/import-receipt.ts'
 import { type PurgeCertificate, purgeStatement, sealedPurgeStatement } from '../contract/documents/purge-certificate.ts'
 import { type WithdrawalReceipt, withdrawalResult } from '../contract/documents/withdrawal-receipt.ts'
@@ -20,6 +21,7 @@ const finders: Readonly<Record<string, (document: never) => string | null>> = {
   erasure_receipt: findInErasureReceipt,
   purge_certificate: findInPurge,
   withdrawal_receipt: findInWithdrawal,
+  gate_receipt: findGateContradiction,
   import_receipt: findInChain,
   export_manifest: findInManifest,
 }

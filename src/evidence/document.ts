@@ -2,6 +2,7 @@ import type { ConsentReceipt } from '../contract/documents/consent-receipt.ts'
 import { deletedIds, describePurge } from '../contract/documents/deletion-statement.ts'
 import type { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
 import { PurgeReceiptStatement } from '../contract/documents/fields.ts'
+import type { GateReceipt } from '../contract/documents/gate-receipt.ts'
 import { type DocumentKind, documents } from '../contract/documents/index.ts'
 import { describeOrigin } from '../contract/origin.ts'
 import { findContradiction } from './contradictions.ts'
@@ -36,6 +37,8 @@ export interface Sources {
   readonly findPresent?: ((recordId: string) => Promise<Present>) | undefined
   /** Compares the export of a manifest, if it is there. Returns a suffix for the detail. @throws NotValid */
   readonly compareExport?: ((sha256: string) => Promise<string>) | undefined
+  /** To be the list that a gate receipt allows, now. */
+  readonly list?: { readonly file: string; readonly sha256: string } | undefined
 }
 
 /** Verifies form, signature, type, version and fields. */
@@ -106,6 +109,8 @@ function requireFields(document: Claimed['document'], { schema }: DocumentKind):
 /** Returns a suffix for the detail. */
 async function requireContent(bytes: Buffer, document: Claimed['document'], sources: Sources): Promise<string> {
   const { type } = document
+  if (type === 'gate_receipt') return requireList(document as unknown as GateReceipt, sources.list)
+  if (sources.list) throw new NotValid(`is of the type ${type}, which allows no list`)
   if (type === 'checkpoint') return await requireGrowth(readCheckpoint(bytes.toString('latin1')), sources.newest)
   if (type === 'export_manifest') return (await sources.compareExport?.(String(document['sha256']))) ?? ''
   if (type === 'erasure_receipt') return requirePurge(document as unknown as ErasureReceipt)
@@ -114,6 +119,19 @@ async function requireContent(bytes: Buffer, document: Claimed['document'], sour
   const content = requireOrigin(receipt) + (await requireInclusion(receipt, sources))
   if (!sources.findPresent) return content + describeNewer(receipt)
   return content + describeSince(receipt, await sources.findPresent(receipt.record_id))
+}
+
+/** Without a list it is only said if the receipt is still valid. */
+function requireList({ allowed, list, stopped, valid_until }: GateReceipt, given: Sources['list']): string {
+  const isExpired = new Date().toISOString() >= valid_until
+  if (!given) return isExpired ? `; it expired at ${valid_until}` : `; it expires at ${valid_until}`
+  const { file, sha256 } = given
+  if (sha256 !== allowed.sha256) {
+    const known = { [list.sha256]: ', but the one that was checked', [stopped.sha256]: ', but its stopped lines' }
+    throw new NotValid(`is valid, but ${file} is not the list that it allows${known[sha256] ?? ''}`)
+  }
+  if (isExpired) throw new NotValid(`allows ${file}, but expired at ${valid_until}: check the list again`)
+  return `; ${file} is the list that it allows, until ${valid_until}`
 }
 
 /** The receipt must agree with its purge certificates. */

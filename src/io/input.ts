@@ -1,6 +1,6 @@
 import type { Hash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import type { FileHandle } from 'node:fs/promises'
+import { type FileHandle, open, stat } from 'node:fs/promises'
 import { CliError, dataError, exit, usageError } from '../errors/errors.ts'
 import type { Io } from './io.ts'
 
@@ -136,6 +136,24 @@ export async function* readChunks(io: Io, source: string, signal?: AbortSignal):
   } catch (error) {
     throw unreadable(source, error)
   }
+}
+
+export interface Source {
+  readonly isFile: boolean
+  /** Starts at the beginning of a file on each call; a stream can be read only once. */
+  read(): AsyncGenerator<Buffer>
+  close(): Promise<void>
+}
+
+/** `-` is stdin. The signal ends a stream; a file must not change. @throws CliError (usage) if it cannot be read */
+export async function openSource(io: Io, file: string, signal: AbortSignal): Promise<Source> {
+  const fail = (error: unknown): never => {
+    throw unreadable(file, error)
+  }
+  const isFile = file !== '-' && (await stat(file).catch(fail)).isFile()
+  const handle = isFile ? await open(file).catch(fail) : null
+  const read = handle ? await readUnchanged(handle, file) : () => readChunks(io, file, signal)
+  return { isFile, read, close: async () => handle?.close() }
 }
 
 export function unreadable(source: string, error: unknown): CliError {

@@ -19,7 +19,7 @@ import { listFile } from '../../evidence/pack.ts'
 import { splitDocuments } from '../../evidence/signed.ts'
 import type { Present } from '../../evidence/since.ts'
 import { NotValid, type Verdict } from '../../evidence/verdict.ts'
-import { readBytes } from '../../io/input.ts'
+import { readBytes, unreadable } from '../../io/input.ts'
 import { type VerdictRow, verdictView } from '../../views/verification.ts'
 import { instanceKeys, readKeySets, readPems } from './keys.ts'
 import { readNewest } from './log.ts'
@@ -29,6 +29,7 @@ const Options = z.strictObject({
   keys: z.array(nonEmpty).default([]),
   publicKey: z.array(nonEmpty).default([]),
   live: z.literal(true).optional(),
+  list: nonEmpty.optional(),
 })
 
 /** Larger than any signed document. */
@@ -40,6 +41,7 @@ export function verify(command: Command, ctx: Context): void {
     .option('--keys <file>', 'verify with the keys in this JWK set, as a service publishes it', collect)
     .option('--public-key <file>', 'verify with this public key in PEM', collect)
     .option('--live', 'verify with the instance’s current keys and log, and ask what changed since')
+    .option('--list <file>', 'verify that a gate receipt allows this list, and has not expired')
     .description(`
 Recognizes every kind of signed document. Without these options, documents of a service are verified with the keys
 that the configured instance publishes at /.well-known/consent-keys.json, and documents of a profile with the key of
@@ -63,10 +65,12 @@ changed since, and for newer answers about its purposes, of the same identifier 
 Examples:
   $ consentctl verify receipt.json --keys consent-keys.json
   $ consentctl receipt 01939d2c-7b1a-7c3e-9a51-2f6a1f0d9b11 | consentctl verify - -o json
-  $ consentctl verify case --keys consent-keys.json`)
+  $ consentctl verify case --keys consent-keys.json
+  $ consentctl verify gate.json --list allowed.csv`)
     .action(
-      action(ctx, Options, verdictView, async (_, { operands, keys, publicKey, live }) => {
-        const sources = await openKeys(ctx, { sets: keys, single: publicKey, live: live === true })
+      action(ctx, Options, verdictView, async (_, { operands, keys, publicKey, live, list: file }) => {
+        const list = file === undefined ? undefined : { file, sha256: await requireHash(file) }
+        const sources = { ...(await openKeys(ctx, { sets: keys, single: publicKey, live: live === true })), list }
         const only = operands.length === 1 ? await open(ctx, operands[0] ?? '', sources) : null
         const unproved: string[] = []
         let areValid = true
@@ -226,6 +230,15 @@ export async function compareExport(manifest: string, sha256: string): Promise<s
   if (!actual) return `; its export is not beside it: its SHA-256 must be ${sha256}`
   if (actual === sha256) return `; ${file} is the export that it is for`
   throw new NotValid(`is valid, but ${file} is not the export that it is for: that was changed`)
+}
+
+/** @throws CliError (usage) if it cannot be read */
+async function requireHash(file: string): Promise<string> {
+  const sha256 = await hashFile(file).catch(error => {
+    throw unreadable(file, error)
+  })
+  if (sha256 === null) throw usageError(`no such file: ${file}`)
+  return sha256
 }
 
 async function hashFile(file: string): Promise<string | null> {

@@ -5,6 +5,7 @@ import { ErasureCertificate } from './erasure-certificate.ts'
 import { ErasureReceipt } from './erasure-receipt.ts'
 import { EvidencePack } from './evidence-pack.ts'
 import { ExportManifest } from './export-manifest.ts'
+import { GateReceipt } from './gate-receipt.ts'
 import { ImportReceipt } from './import-receipt.ts'
 import { PurgeCertificate } from './purge-certificate.ts'
 import { KeyRevocation, SigningKeyStatement } from './signing-key.ts'
@@ -26,6 +27,7 @@ export const documents: Readonly<Record<string, DocumentKind>> = {
   erasure_receipt: { schema: ErasureReceipt, issuedAt: 'finished_at', signer: 'profile' },
   withdrawal_receipt: { schema: WithdrawalReceipt, issuedAt: 'finished_at', signer: 'profile' },
   import_receipt: { schema: ImportReceipt, issuedAt: 'finished_at', signer: 'profile' },
+  gate_receipt: { schema: GateReceipt, issuedAt: 'created_at', signer: 'profile' },
   purge_certificate: { schema: PurgeCertificate, issuedAt: 'issued_at', signer: 'service' },
   export_manifest: { schema: ExportManifest, issuedAt: 'exported_at', signer: 'profile' },
   evidence_pack: { schema: EvidencePack, issuedAt: 'created_at', signer: 'service' },

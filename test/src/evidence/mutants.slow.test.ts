@@ -383,6 +383,33 @@ it.each<[what: string, text: () => string, ours: RegExp, python: RegExp]>([
     /contradicts itself on the import of its record/,
     /a text is not UTF-8, or has no UTF-8/,
   ],
+  ...Object.entries<[object, ...Said]>({
+    'that counts another line': [{ list: { sha256: 'a'.repeat(64), bytes: 1, lines: 9 } }, ...noSum],
+    'that allows whom nothing is known of': [
+      { unknown: 'stop' },
+      /contradicts itself on who is allowed/,
+      /a reason contradicts who is allowed/,
+    ],
+    'with more near matches than lines': [
+      { near_matches: 3 },
+      /contradicts itself on its near matches/,
+      /more near matches than lines/,
+    ],
+    'with more policy versions than allowed lines': [
+      { policy_versions: [{ site_id: 'x', policy_version: 1, lines: 7 }] },
+      /contradicts itself on its policy versions/,
+      /more policy versions than allowed/,
+    ],
+    'that was never valid': [
+      { valid_until: '2026-02-05T09:30:01.000Z' },
+      /contradicts itself on its times/,
+      /it was never valid/,
+    ],
+  }).map(([what, [fields, ...said]]): [string, () => string, RegExp, RegExp] => [
+    `a gate receipt ${what}`,
+    () => changed('gate receipt', () => fields),
+    ...said,
+  ]),
   [
     'a manifest that counts more records than its sites',
     () => changed('export manifest', () => ({ records: 1 })),

@@ -104,6 +104,10 @@ const tests: Readonly<Record<string, Readonly<Record<string, readonly string[]>>
     'says that a newer answer was recorded': ['`verify`, of a consent receipt: “a newer'],
     'says what changed since': ['`verify --live`, of a consent receipt'],
   },
+  'test/src/commands/check-list.test.ts': {
+    'signs what was read and written': ['gate receipt: '],
+    'says if a file is the list that it allows': ['`verify --list`'],
+  },
   'test/src/commands/at/get.test.ts': { 'o’clock, names the source of each value': ['`get --at`'] },
   'test/src/evidence/format.test.ts': {
     'accepts the %s like the program, and no history with one value changed': ['`history --verify`:'],

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { open, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type * as z from 'zod'
 import { formatCount } from '../../../cli/messages.ts'
@@ -8,18 +7,7 @@ import { CliError, dataError, exit, usageError } from '../../../errors/errors.ts
 import { explain } from '../../../errors/explain.ts'
 import { reportsByKind } from '../../../errors/report.ts'
 import { toUtf8 } from '../../../io/encoding.ts'
-import {
-  decode,
-  hashed,
-  hasText,
-  type Line,
-  nameOf,
-  rawOf,
-  readChunks,
-  readUnchanged,
-  splitTogether,
-  unreadable,
-} from '../../../io/input.ts'
+import { decode, hashed, hasText, type Line, nameOf, openSource, rawOf, splitTogether } from '../../../io/input.ts'
 import { openOutFile } from '../../../io/new-file.ts'
 import { fromTsv } from '../../../output/index.ts'
 import type { LineResult } from '../../../views/consent.ts'
@@ -92,9 +80,7 @@ export async function openReader<Fields>(
 ): Promise<Reader<Fields>> {
   const { file, format } = options
   const name = nameOf(file)
-  const isFile = file !== '-' && (await stat(file).catch(rethrowUnreadable(file))).isFile()
-  const handle = isFile ? await open(file).catch(rethrowUnreadable(file)) : null
-  const read = handle ? await readUnchanged(handle, file) : () => readChunks(ctx.io, file, signal)
+  const { isFile, read, close } = await openSource(ctx.io, file, signal)
   const isQuoted = format === 'csv' || format === 'tsv'
   const csv = isQuoted
     ? (await import('./columns.ts')).openCsv(ctx, kind, options, format === 'tsv' ? '\t' : undefined)
@@ -105,7 +91,7 @@ export async function openReader<Fields>(
     const parseLine = chooseParser(format, kind, isValidated)
     let parse = csv ? null : parseLine
     let isUnseen = !options.isResumed
-    const isOnce = kind.isOfIds && handle !== null && isUnseen && !isValidated
+    const isOnce = kind.isOfIds && isFile && isUnseen && !isValidated
     const ids = isOnce ? new Map<string, number>() : null
     for await (const chunk of splitTogether(toUtf8(hashed(read(), hash), name), name, { quoted: isQuoted })) {
       const lines = chunk.filter(hasText)
@@ -123,11 +109,11 @@ export async function openReader<Fields>(
   }
   return {
     name,
-    path: handle ? resolve(file) : null,
+    path: isFile ? resolve(file) : null,
     entries,
     digest: () => hash.copy().digest('hex'),
     header: () => csv?.raw() ?? null,
-    close: async () => handle?.close(),
+    close,
   }
 }
 
@@ -185,12 +171,6 @@ function requireNew(ids: Map<string, number>, id: string, { number }: Line): voi
   const earlier = ids.get(id)
   if (earlier !== undefined) throw dataError(`line ${number} repeats the id of line ${earlier}`)
   ids.set(id, number)
-}
-
-function rethrowUnreadable(file: string): (error: unknown) => never {
-  return error => {
-    throw unreadable(file, error)
-  }
 }
 
 export interface Extent {

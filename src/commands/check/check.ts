@@ -1,32 +1,55 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
-import { action, nonEmpty } from '../cli/action.ts'
-import { callOptional, instanceLabel } from '../cli/messages.ts'
-import { one } from '../cli/output.ts'
-import { siteIdOf } from '../cli/sites.ts'
-import { readSubjects, Subject } from '../cli/subjects.ts'
-import { pastInstant } from '../cli/time.ts'
-import type { Context } from '../context.ts'
-import { type CheckAnswer, check as route } from '../contract/check.ts'
-import { text } from '../contract/values.ts'
-import { CliError, type Exit, exit, usageError } from '../errors/errors.ts'
-import { exitOf } from '../errors/explain.ts'
-import { checkView, describeCheck } from '../views/check.ts'
+import { action, fileAction, flagOf, nonEmpty } from '../../cli/action.ts'
+import { callOptional, instanceLabel } from '../../cli/messages.ts'
+import { one } from '../../cli/output.ts'
+import { siteIdOf } from '../../cli/sites.ts'
+import { readSubjects, Subject } from '../../cli/subjects.ts'
+import { pastInstant } from '../../cli/time.ts'
+import type { Context } from '../../context.ts'
+import { type CheckAnswer, check as route } from '../../contract/check.ts'
+import { text } from '../../contract/values.ts'
+import { CliError, type Exit, exit, usageError } from '../../errors/errors.ts'
+import { exitOf } from '../../errors/explain.ts'
+import { checkView, describeCheck } from '../../views/check.ts'
 
-const Options = z.strictObject({
-  operands: z.array(Subject).length(1, 'is missing'),
+const common = {
   purpose: text(1, 255),
   site: nonEmpty.optional(),
   at: nonEmpty.optional(),
   onlyWitnessed: z.literal(true).optional(),
-})
+}
+
+const Options = z.strictObject({ ...common, operands: z.array(Subject).length(1, 'is missing') })
+
+const listFlags = {
+  column: nonEmpty.optional(),
+  format: z.enum(['csv', 'tsv', 'ndjson', 'lines'], 'must be csv, tsv, ndjson or lines').optional(),
+  csvUnguard: z.literal(true).optional(),
+  unknown: z.enum(['stop', 'allow'], 'must be stop or allow').optional(),
+  stoppedOut: nonEmpty.optional(),
+  receiptOut: nonEmpty.optional(),
+  validFor: nonEmpty.optional(),
+}
+
+const ListOptions = z.strictObject({ ...common, file: nonEmpty, ...listFlags })
 
 export function check(command: Command, ctx: Context): void {
+  const single = action(ctx, Options, checkView, run)
+  const ofList = fileAction(ctx, ListOptions, runList, ['--force'])
   command
-    .argument('<id>', 'identifier of the data subject, exactly as stored; - reads it from standard input')
+    .argument('[id]', 'identifier of the data subject, exactly as stored; - reads it from standard input')
     .requiredOption('--purpose <name>', 'the purpose: a key of the preferences, such as marketing')
     .option('--site <site>', 'only records of this site')
     .option('--at <time>', 'the state at this time: RFC 3339, 2026-01-31 (end of day, UTC), 7d or 24h ago')
+    .option('--file <path|->', 'check every line of a list, and write those who consent to --out')
+    .option('--column <name>', 'column or field of the list with the identifier (subject_id)')
+    .option('--stopped-out <path>', 'write the other lines to a new file')
+    .option('--receipt-out <path>', 'write a signed receipt to a new file')
+    .option('--valid-for <duration>', 'how long the receipt is valid (24h)')
+    .option('--unknown <stop|allow>', 'what to do with persons of whom nothing is known (stop)')
+    .option('--format <csv|tsv|ndjson|lines>', 'format of the list (from its name; else csv with --column, or lines)')
+    .option('--csv-unguard', "remove the ' that guards cells beginning with = + - @ in CSV")
     .option('--only-witnessed', 'ignore imported answers')
     .description(`
 Exit codes: 0 yes, 10 no, 3 unknown (no record, or none with an answer for the purpose); errors have other codes.
@@ -41,11 +64,30 @@ An imported record counts if its answer was given, as reported by the importer, 
 created or updated; the sentence and the field witnessed say so. Once its acceptance or its answer for the
 purpose was changed here, it counts like the others.
 
+With --file, each line goes unchanged to --out or --stopped-out, in its order and with the header in both. Exit codes:
+0 all are allowed, 10 some are stopped, 8 some have no identifier or cannot be read (they are stopped), 5 the list
+cannot be read. The files appear complete or not at all. With --out - (standard output), wait for the exit code.
+Identifiers are compared exactly; near matches are named, and never taken for a match. The receipt has no identifier:
+"consentctl verify RECEIPT --list FILE" says if a file is the list that it allows, and if it is still valid.
+
 Examples:
   $ consentctl check maria@example.com --purpose marketing
   $ consentctl check maria@example.com --purpose marketing --at 2026-03-03T10:00:00Z
-  $ echo maria@example.com | consentctl check - --purpose marketing -o json`)
-    .action(action(ctx, Options, checkView, run))
+  $ echo maria@example.com | consentctl check - --purpose marketing -o json
+  $ consentctl check --file list.csv --column email --purpose marketing --out allowed.csv --stopped-out stopped.csv
+  $ consentctl check --file list.txt --purpose marketing --out allowed.txt --receipt-out gate.json`)
+    .action(async function (this: Command) {
+      const options = this.opts()
+      if (options['file'] !== undefined) return await ofList.call(this)
+      const flag = Object.keys(listFlags).find(name => options[name] !== undefined)
+      if (flag !== undefined) throw usageError(`--${flagOf(flag)} requires --file`)
+      await single.call(this)
+    })
+}
+
+async function runList(ctx: Context, options: z.output<typeof ListOptions>, out: string): Promise<void> {
+  const { checkList } = await import('./list.ts')
+  await checkList(ctx, options, out)
 }
 
 async function run(ctx: Context, { operands, purpose, site, at, onlyWitnessed }: z.output<typeof Options>) {
