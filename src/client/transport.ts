@@ -74,7 +74,7 @@ export async function openTransport(connection: Connection): Promise<Transport> 
         onLost: input.onLost,
       })
     } catch (error) {
-      if (target.method === 'GET') interruption.throwIfAborted()
+      if (callOf(connection, target, input).isRead) interruption.throwIfAborted()
       throw error
     }
   }
@@ -133,7 +133,7 @@ function createDeliver(
     const limits = {
       total: connection.timeout,
       left: leftOf(connection.timeout, deadline),
-      closing: target.method === 'GET' ? closing.reads : closing.changes,
+      closing: call.isRead ? closing.reads : closing.changes,
     }
     const send = () => attempt(http, call, request, limits)
     const received = await (connection.trace?.follow(call, { headers, body: body ?? jsonOf(input) }, send) ?? send())

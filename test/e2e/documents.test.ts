@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { useFolder } from '../support/cli.ts'
@@ -137,13 +137,15 @@ it.skipIf(!hasTerminal)(
       runScript(folder.path, `consentctl create --subject ${subject} --accepted --pref marketing=${answer}`, env)
     await create('yes@example.com', true)
     await create('no@example.com', false)
-    writeFileSync(`${folder.path}/addresses.txt`, 'yes@example.com\nunknown@example.com\nno@example.com\n')
+    writeFileSync(`${folder.path}/list.csv`, 'n;email\n1;yes@example.com\n2;unknown@example.com\n3;no@example.com\n')
     expect(await runScript(folder.path, script, env)).toMatchObject({ code: 0, stdout: '' })
-    expect(readFileSync(`${folder.path}/send.txt`, 'utf8')).toBe('yes@example.com\n')
+    expect(readFileSync(`${folder.path}/send.csv`, 'utf8')).toBe('n;email\n1;yes@example.com\n')
+    const stopped = 'n;email\n2;unknown@example.com\n3;no@example.com\n'
+    expect(readFileSync(`${folder.path}/stopped.csv`, 'utf8')).toBe(stopped)
     const unasked = await runScript(folder.path, script.replace(key, 'sk-wrong'), env)
     expect(unasked.code).toBe(1)
-    expect(unasked.stderr).toContain('not asked: yes@example.com')
-    expect(readFileSync(`${folder.path}/send.txt`, 'utf8')).toBe('')
+    expect(unasked.stderr).toContain('unauthorized')
+    expect(existsSync(`${folder.path}/send.csv`)).toBe(false)
   },
 )
 

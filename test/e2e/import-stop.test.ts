@@ -1,11 +1,10 @@
-import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { commandLine, start, startProgram, useFolder } from '../support/cli.ts'
 import { countsOf, linesOf, siteId, useImportInstance } from './import-instance.ts'
+import { useTinyDisk } from './tiny-disk.ts'
 
 const records = useImportInstance()
 const folder = useFolder()
@@ -116,20 +115,11 @@ function readdirJobs(): string[] {
   }
 }
 
-const tinyKiB = 1024
-const tiny = tinyDisk()
-afterAll(() => {
-  if (tiny) spawnSync('umount', [tiny])
-  if (tiny) rmdirSync(tiny)
-})
+const tiny = useTinyDisk()
 
 describe.skipIf(!tiny)('create --file on a full disk', () => {
-  const place = tiny ?? ''
-  const filler = join(place, 'filler')
+  const { place, filler, leave } = tiny ?? { place: '', filler: '', leave: () => {} }
   beforeEach(() => rmSync(filler, { force: true }))
-
-  /** Leaves `free` KiB of the disk free. */
-  const leave = (free: number) => writeFileSync(filler, Buffer.alloc((tinyKiB - 4 - free) * 1024))
 
   it('when its job cannot be written, stops, reports what was created, and creates nothing twice', async () => {
     // More than may be in flight: the job must record results of some before it sends the last, which takes over 4 KiB.
@@ -162,13 +152,3 @@ describe.skipIf(!tiny)('create --file on a full disk', () => {
     expect(records.made).toEqual(once)
   })
 })
-
-/** A small file system, which takes root to make. */
-function tinyDisk(): string | null {
-  const place = mkdtempSync(join(tmpdir(), 'consentctl-tiny-'))
-  const { status } = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${tinyKiB}k`, 'tmpfs', place])
-  if (status === 0) return place
-  rmdirSync(place)
-  process.stderr.write('\n*** SKIPPED: a full disk behind a journal. Only root can mount a small one. ***\n\n')
-  return null
-}

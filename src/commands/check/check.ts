@@ -20,7 +20,7 @@ const common = {
   onlyWitnessed: z.literal(true).optional(),
 }
 
-const Options = z.strictObject({ ...common, operands: z.array(Subject).length(1, 'is missing') })
+const Options = z.strictObject({ ...common, operands: z.array(Subject, 'is missing') })
 
 const listFlags = {
   column: nonEmpty.optional(),
@@ -78,7 +78,10 @@ Examples:
   $ consentctl check --file list.txt --purpose marketing --out allowed.txt --receipt-out gate.json`)
     .action(async function (this: Command) {
       const options = this.opts()
-      if (options['file'] !== undefined) return await ofList.call(this)
+      if (options['file'] !== undefined) {
+        if (this.args.length > 0) throw usageError('an identifier cannot be given with --file')
+        return await ofList.call(this)
+      }
       const flag = Object.keys(listFlags).find(name => options[name] !== undefined)
       if (flag !== undefined) throw usageError(`--${flagOf(flag)} requires --file`)
       await single.call(this)

@@ -225,6 +225,8 @@ describe('check --file', () => {
     expectNoStdout(await gate(list), 2, '--stopped-out', 'already exists')
     expectNoStdout(await check('--file', list, '--out', list, '--force'), 2, 'must be different files')
     expectNoStdout(await check('--file', list), 2, '--out is missing')
+    expectNoStdout(await check('maria', '--file', list, '--out', place('out')), 2, 'cannot be given with --file')
+    expectNoStdout(await check(), 2, 'id is missing')
     expectNoStdout(await check('maria', '--column', 'x'), 2, '--column requires --file')
     expectNoStdout(await gate(list, '--valid-for', '1h'), 2, '--valid-for requires --receipt-out')
     expect(asked).toEqual([])
