@@ -19,20 +19,15 @@ type Answer = CheckedMany['answers'][number]
 
 /** What a receipt says of the lines, in constant memory. */
 export class GateCounts {
-  readonly #unknown: GateReceipt['unknown']
   readonly #reasons = new Map<string, { allowed: boolean; lines: number }>()
   readonly #versions = new Map<string, { site_id: string; policy_version: number; lines: number }>()
   #first: string | null = null
   #last: string | null = null
   nearMatches = 0
 
-  constructor(unknown: GateReceipt['unknown']) {
-    this.#unknown = unknown
-  }
-
   /** Null for a line that was not asked for. Returns true if the line is allowed. */
-  add(answer: Answer | null): boolean {
-    const isAllowed = answer !== null && answer.allowed !== false && isAllowedBy(answer.reason, this.#unknown)
+  add(answer: Answer | null, unknown: GateReceipt['unknown']): boolean {
+    const isAllowed = answer !== null && answer.allowed !== false && isAllowedBy(answer.reason, unknown)
     const reason = answer?.reason ?? notTold
     const count = this.#reasons.get(reason) ?? { allowed: isAllowed, lines: 0 }
     this.#reasons.set(reason, { ...count, lines: count.lines + 1 })
@@ -81,15 +76,14 @@ export class GateCounts {
   }
 }
 
-/** Null if the instance has no log, or no checkpoint yet. */
+/** Null if the instance returns none: it has no log, or no checkpoint yet. */
 export async function readLastCheckpoint({ api }: Pick<Context, 'api'>): Promise<GateReceipt['checkpoint']> {
   if (!(await api.supports(log.checkpoint))) return null
   try {
-    const { checkpoint } = readCheckpoint(await api.text(log.checkpoint, {}))
-    const { tree_size, root_hash, created_at } = checkpoint
+    const { tree_size, root_hash, created_at } = readCheckpoint(await api.text(log.checkpoint, {})).checkpoint
     return { tree_size, root_hash, created_at }
   } catch (error) {
-    if (exitOf(error) === exit.notFound) return null
+    if (error instanceof SyntaxError || exitOf(error) === exit.notFound) return null
     throw error
   }
 }

@@ -34,9 +34,8 @@ export interface List {
   close(): Promise<void>
 }
 
-type Found = string | { readonly problem: string }
-/** Null for a row without any text. */
-type FindAll = (lines: readonly Line[]) => (Found | null)[]
+/** Identifiers or what is wrong with each line; null for a row without any text. */
+type FindAll = (lines: readonly Line[]) => readonly (string | Error | null)[]
 
 /** `-` is stdin. @throws CliError invalid_data (exit 5) if it cannot be read */
 export async function openList({ io, interruption }: Context, options: ListOptions): Promise<List> {
@@ -99,7 +98,8 @@ function rethrow(error: unknown, interruption: AbortSignal): never {
 /** The returned function takes the header away from the lines, and returns null until it is complete. */
 function openFinder(options: ListOptions, format: ListFormat): (lines: Line[]) => Promise<FindAll | null> {
   if (format === 'csv' || format === 'tsv') return openColumn(options, format === 'tsv' ? '\t' : undefined)
-  const find = format === 'lines' ? findInLines : findInJson(options.column ?? defaultColumn)
+  const { column = defaultColumn } = options
+  const find = findInEach(format === 'lines' ? text => text : text => readField(text, column))
   return async () => find
 }
 
@@ -118,54 +118,49 @@ function openColumn({ column = defaultColumn, csvUnguard }: ListOptions, delimit
       throw dataError(`the header has no column "${column}"`, `name one with --column: ${header.join(', ')}`)
     return lines =>
       table.cellsOfAll(lines).map(cells => {
-        if (cells instanceof Error) return { problem: cells.message.replace(/^line \d+ /, '') }
+        if (cells instanceof Error) return cells
         return cells.every(cell => cell === '') ? null : (cells[index] ?? '')
       })
   }
 }
 
-const findInLines: FindAll = lines => lines.map(line => attempt(() => decode(line.bytes, 'it')))
-
-function findInJson(field: string): FindAll {
-  return lines => lines.map(line => attempt(() => readField(decode(line.bytes, 'it'), field)))
+function findInEach(find: (text: string) => string): FindAll {
+  return lines =>
+    lines.map(({ number, bytes }) => {
+      try {
+        return find(decode(bytes, `line ${number}`))
+      } catch (error) {
+        if (error instanceof CliError) return error
+        throw error
+      }
+    })
 }
 
-function readField(text: string, field: string): Found {
-  let value: unknown
+function readField(text: string, field: string): string {
   try {
-    value = JSON.parse(text)
+    const value: unknown = JSON.parse(text)
+    const found = Object.hasOwn(Object(value), field) && (value as Record<string, unknown>)[field]
+    if (typeof found === 'string') return found
   } catch {
-    return { problem: 'is not JSON' }
+    throw dataError('is not JSON')
   }
-  const found = Object.hasOwn(Object(value), field) ? (value as Record<string, unknown>)[field] : undefined
-  return typeof found === 'string' ? found : { problem: `has no text in the field "${field}"` }
+  throw dataError(`has no text in the field "${field}"`)
 }
 
-function attempt(find: () => Found): Found {
-  try {
-    return find()
-  } catch (error) {
-    if (error instanceof CliError) return { problem: error.message.replace(/^it /, '') }
-    throw error
-  }
-}
-
-const Subject = CheckQuery.shape.subject_id
-
-function toListLines(lines: readonly Line[], found: readonly (Found | null)[]): ListLine[] {
+function toListLines(lines: readonly Line[], found: ReturnType<FindAll>): ListLine[] {
   return lines.flatMap((line, index) => {
-    const each = found[index]
-    if (each === null || each === undefined) return []
-    const raw = rawOf(line)
+    const subject = found[index] ?? null
+    if (subject === null) return []
     const { number } = line
-    if (typeof each !== 'string') return [{ number, raw, subject: '', problem: each.problem }]
-    const problem = each === '' ? 'has no identifier' : findSubjectProblem(each)
-    return [{ number, raw, subject: each, problem }]
+    const common = { number, raw: rawOf(line) }
+    if (typeof subject === 'string') return [{ ...common, subject, problem: findProblem(subject) }]
+    return [{ ...common, subject: '', problem: subject.message.replace(`line ${number} `, '') }]
   })
 }
 
-function findSubjectProblem(subject: string): string | null {
+function findProblem(subject: string): string | null {
   if (/^[\w.@+-]{1,255}$/.test(subject)) return null // zod takes longer
-  const issue = Subject.safeParse(subject).error?.issues[0]
-  return issue ? `has an identifier that ${issue.message}` : null
+  const issue = CheckQuery.shape.subject_id.safeParse(subject).error?.issues[0]
+  if (subject === '' || !issue) return subject === '' ? 'has no identifier' : null
+  return `has an identifier that ${issue.message}`
 }

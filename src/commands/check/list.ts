@@ -5,7 +5,8 @@ import { siteIdOf } from '../../cli/sites.ts'
 import { durationMs, pastInstant } from '../../cli/time.ts'
 import type { Context } from '../../context.ts'
 import { type CheckedMany, checkLimit, checkMany } from '../../contract/check.ts'
-import { CliError, type Exit, exit, usageError } from '../../errors/errors.ts'
+import { parseInstant } from '../../contract/instant.ts'
+import { CliError, exit, usageError } from '../../errors/errors.ts'
 import { mapInOrder } from '../../io/concurrency.ts'
 import { inGroups } from '../../io/groups.ts'
 import { limitHeapGrowth } from '../../io/memory.ts'
@@ -29,7 +30,7 @@ const defaultValidity = '24h'
 
 const concurrency = 4
 
-/** Bytes of lines and identifiers; a request is smaller than 1 MiB. */
+/** Of the lines, and of their identifiers as JSON at its longest: a request is smaller than 1 MiB. */
 const maxGroupBytes = 800_000
 
 /** Lines and near matches that are named on stderr. */
@@ -40,7 +41,7 @@ export async function checkList(ctx: Context, options: GateOptions, out: string)
   requirePaths(options, out)
   ctx.useJsonMessages()
   const validForMs = durationMs(options.validFor ?? defaultValidity)
-  const at = options.at === undefined ? undefined : pastInstant(options.at, new Date())
+  const at = options.at === undefined ? undefined : toMilliseconds(pastInstant(options.at, new Date()))
   if (at !== undefined && ctx.globals.verbose) await ctx.warn(`* --at ${at}`)
   limitHeapGrowth()
   const list = await openList(ctx, options)
@@ -61,7 +62,7 @@ export async function checkList(ctx: Context, options: GateOptions, out: string)
       await outputs.receipt?.write(signGateReceipt(signer, { question, counts, checkpoint, files, validForMs }))
     await outputs.commit()
     await tellResult(ctx, counts)
-    ctx.exit = exitFor(counts)
+    ctx.exit = counts.notTold > 0 ? exit.partial : counts.linesOf(false) > 0 ? exit.no : exit.done
   } finally {
     await outputs.abandon()
     await list.close()
@@ -91,7 +92,7 @@ interface Sink {
 /** The files appear together at the end, that of the allowed lines last. */
 class Outputs {
   receipt: OutFile | undefined
-  #files: OutFile[] = []
+  readonly #files: OutFile[] = []
 
   /** @throws CliError usage (exit 2) if a file exists */
   async open(ctx: Context, { stoppedOut, receiptOut }: GateOptions, out: string) {
@@ -107,10 +108,7 @@ class Outputs {
   }
 
   async commit(): Promise<void> {
-    for (const file of [...this.#files]) {
-      await file.commit()
-      this.#files.shift()
-    }
+    for (; this.#files[0]; this.#files.shift()) await this.#files[0].commit()
   }
 
   async abandon(): Promise<void> {
@@ -141,37 +139,29 @@ function hashing(target: Pick<OutFile, 'write'> | null): Sink {
   }
 }
 
-interface Filter {
-  readonly list: List
-  readonly question: GateQuestion
-  readonly sinks: { readonly allowed: Sink; readonly stopped: Sink }
-}
-
-async function filter(ctx: Context, { list, question, sinks }: Filter): Promise<GateCounts> {
-  const counts = new GateCounts(question.unknown)
-  const bytesOf = ({ raw, subject }: ListLine) => raw.length + 2 * subject.length
+async function filter(
+  ctx: Context,
+  { list, question, sinks }: { list: List; question: GateQuestion; sinks: Awaited<ReturnType<Outputs['open']>> },
+): Promise<GateCounts> {
+  const counts = new GateCounts()
+  const bytesOf = ({ raw, subject }: ListLine) => raw.length + 6 * subject.length
   const groups = inGroups(list.pages(), bytesOf, async () => ({ items: checkLimit, bytes: maxGroupBytes }))
   let isBegun = false
-  const begin = async () => {
-    if (isBegun) return
-    isBegun = true
-    for (const sink of [sinks.allowed, sinks.stopped]) await sink.write(list.header())
-  }
   for await (const { rows, at } of mapInOrder(groups, { concurrency }, lines => ask(ctx, question, lines))) {
     ctx.interruption.throwIfAborted()
-    await begin()
-    if (at !== null) counts.addTime(at)
+    if (!isBegun) for (const sink of [sinks.allowed, sinks.stopped]) await sink.write(list.header())
+    isBegun = true
+    if (at !== null) counts.addTime(toMilliseconds(at))
     const [allowed, stopped]: [Uint8Array[], Uint8Array[]] = [[], []]
     for (const row of rows) {
       await tellRow(ctx, counts, row)
-      const lines = counts.add(row.answer) ? allowed : stopped
+      const lines = counts.add(row.answer, question.unknown) ? allowed : stopped
       lines.push(row.line.raw)
     }
     await sinks.allowed.write(Buffer.concat(allowed))
     await sinks.stopped.write(Buffer.concat(stopped))
   }
   ctx.interruption.throwIfAborted()
-  await begin()
   if (counts.reasons().length > 0) return counts
   throw new CliError('empty', exit.rejected, `${list.name} has no line to check: nothing was written`)
 }
@@ -226,7 +216,7 @@ async function tellResult({ say, warn }: Context, counts: GateCounts): Promise<v
   }
 }
 
-function exitFor(counts: GateCounts): Exit {
-  if (counts.notTold > 0) return exit.partial
-  return counts.linesOf(false) > 0 ? exit.no : exit.done
+/** Of a valid instant, in UTC. */
+function toMilliseconds(instant: string): string {
+  return new Date(parseInstant(instant) ?? 0).toISOString()
 }
