@@ -4,6 +4,7 @@ import { auditRoutes } from './audit/routes.ts'
 import { bannerRoutes } from './banner/routes.ts'
 import { consentRoutes } from './consents/routes.ts'
 import { documentRoutes } from './documents/routes.ts'
+import { eventRoutes } from './events/routes.ts'
 import { logRoutes, signingKeyRoutes } from './evidence/routes.ts'
 import { healthRoutes } from './health/routes.ts'
 import { holdRoutes } from './holds/routes.ts'
@@ -32,6 +33,7 @@ type RouteDeps = Deps<typeof healthRoutes> &
   Deps<typeof documentRoutes> &
   Deps<typeof holdRoutes> &
   Deps<typeof usageRoutes> &
+  Deps<typeof eventRoutes> &
   Deps<typeof auditRoutes> &
   Deps<typeof signingKeyRoutes> &
   Deps<typeof logRoutes> &
@@ -50,6 +52,7 @@ export function installRoutes(app: FastifyInstance, deps: RouteDeps): void {
   requestRoutes(app, deps)
   documentRoutes(app, deps)
   holdRoutes(app, deps)
+  eventRoutes(app, deps)
   auditRoutes(app, deps)
   usageRoutes(app, deps)
   statsRoutes(app, deps)

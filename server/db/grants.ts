@@ -51,7 +51,7 @@ const grants: Readonly<Record<string, string>> = {
 
 const functions = [
   'strip_history(uuid, uuid[], integer)',
-  'append_checkpoint(uuid, bigint, bigint, bytea, bytea, text, timestamptz, jsonb)',
+  'place_leaves(uuid, uuid, integer, integer)',
   'analyze_purged()',
 ]
 

@@ -12,10 +12,12 @@ import {
   type CheckpointRow,
   findLastCheckpoint,
   findRoot,
-  findUnloggedAccount,
+  findUncoveredAccount,
   insertCheckpoint,
-  type LogEntry,
-  listUnloggedEntries,
+  type LeafRow,
+  listLeaves,
+  type Placed,
+  placeLeaves,
 } from './queries.ts'
 import { readKeys, type Signer } from './signer.ts'
 
@@ -43,7 +45,7 @@ export async function coverAll(log: Log): Promise<Covered | null> {
   const failures: Error[] = []
   const accounts = new NextAccount(log.sql)
   for (let after = noId; !log.signal?.aborted; ) {
-    const account = await accounts.find(after, among => findUnloggedAccount(log.sql, among))
+    const account = await accounts.find(after, among => findUncoveredAccount(log.sql, among))
     if (account === undefined) break
     after = account
     try {
@@ -61,33 +63,58 @@ export async function coverAll(log: Log): Promise<Covered | null> {
 }
 
 /**
- * Yields the number of entries of each batch. The last batch is read from the first entry again; only such batches
- * contain the account's own entries. Backdated entries are appended too: their position shows when they were added.
+ * Places the entries that have no leaf, and signs checkpoints of all leaves. Yields the number of entries of each.
+ * Backdated entries are appended too: their position shows when they were added.
  */
 export async function* coverAccount(log: Log, accountId: string): AsyncGenerator<number> {
-  let after: LogEntry | undefined
-  let checkpoint: Date | null = null
-  while (!log.signal?.aborted) {
-    const at = new Date() // before the read, so that no entry of its time is missing
-    const last = await findLastCheckpoint(log.sql, accountId)
-    const entries = await listUnloggedEntries(log.sql, accountId, after, entriesPerCheckpoint)
-    if (after && entries.length < entriesPerCheckpoint) {
-      after = undefined // a smaller checkpoint ends a run, so nothing may be left behind it
-      continue
-    }
-    if (entries.length === 0) return
-    const keys = await readKeys(log.sql, log.signer.keyId)
+  const { sql } = log
+  const end = await placeEntries(log, accountId)
+  let complete: Date | null | undefined
+  while (end && !log.signal?.aborted) {
+    const last = await findLastCheckpoint(sql, accountId)
+    const from = last?.tree_size ?? 0
+    const leaves = await listLeaves(sql, accountId, { from, below: end.size }, entriesPerCheckpoint)
+    if (leaves.length === 0) return
+    const keys = await readKeys(sql, log.signer.keyId)
     const tree = await openTree(log, accountId, last, keys)
-    if (!after) checkpoint = await findCompleteTime(log.sql, accountId, last, keys)
-    for (const { hash } of entries) tree.append(hash)
-    const next = await newCheckpoint(log.signer, accountId, { tree, last, keys, at })
-    if (!(await tryAppend(log, next, last, entries))) return
+    complete ??= await findCompleteTime(sql, accountId, last, keys)
+    for (const [index, { leaf_index, hash }] of leaves.entries()) {
+      if (leaf_index !== from + index || !hash) throw new Error(`leaf ${from + index} is missing; ${hint}`)
+      tree.append(hash)
+    }
+    const next = await newCheckpoint(log.signer, accountId, { tree, last, keys, at: end.at })
+    if (!(await tryAppend(sql, next))) return
     remember(log.signer, accountId, tree)
-    reportBackdated(log, accountId, entries, checkpoint)
-    yield entries.length
-    if (entries.length < entriesPerCheckpoint) return
-    after = entries.findLast(({ consent_id }) => consent_id !== accountId)
+    reportBackdated(log, accountId, leaves, complete)
+    yield leaves.length
+    if (leaves.length < entriesPerCheckpoint) return
   }
+}
+
+/** In a statement. */
+const entriesPerPlacing = 2000
+
+/**
+ * Gives a leaf to each entry that has none: those of records first, then those of the account. Returns the size of the
+ * log at a time of which it has every entry; or null if another node is placing, or the signal is aborted.
+ */
+export async function placeEntries(
+  { sql, signal }: Pick<Log, 'sql' | 'signal'>,
+  accountId: string,
+): Promise<{ readonly size: number; readonly at: Date } | null> {
+  let after: Placed['last'] | undefined
+  try {
+    while (!signal?.aborted) {
+      const at = new Date() // before the read, so that no entry of its time is missing
+      const { size, placed, last } = await placeLeaves(sql, accountId, after, entriesPerPlacing)
+      const isFull = placed === entriesPerPlacing
+      if (!isFull && !after) return { size, at }
+      after = isFull && last?.[0] !== accountId ? last : undefined // at last from the first entry, so that none is left
+    }
+  } catch (error) {
+    if (!isOvertaken(error)) throw error
+  }
+  return null
 }
 
 export const shortestIntervalMs = 1000
@@ -107,7 +134,7 @@ export async function coverInRequest(log: Log, accountId: string): Promise<void>
   for await (const _ of coverAccount({ ...log, signal }, accountId));
 }
 
-function reportBackdated(log: Log, accountId: string, entries: readonly LogEntry[], checkpoint: Date | null): void {
+function reportBackdated(log: Log, accountId: string, entries: readonly LeafRow[], checkpoint: Date | null): void {
   const found = entries.flatMap(entry => toBackdated(entry, checkpoint))
   if (found.length > 0) log.onBackdated?.(accountId, found)
 }
@@ -121,21 +148,19 @@ export function backdatedMessage(entries: readonly Backdated[]): string {
   return `${entries.length} entries are dated before a checkpoint that was made without them: ${named}; ${hint}`
 }
 
-async function tryAppend(
-  { sql }: Log,
-  next: CheckpointRow,
-  last: CheckpointRow | undefined,
-  entries: readonly LogEntry[],
-): Promise<boolean> {
+async function tryAppend(sql: Sql, next: CheckpointRow): Promise<boolean> {
   try {
-    await insertCheckpoint(sql, next, entries)
+    await insertCheckpoint(sql, next)
     return true
   } catch (error) {
-    if (!['conflict', 'aborted'].includes(dbErrorKind(error) ?? '')) throw error
-    const present = await findLastCheckpoint(sql, next.account_id)
-    if (present?.tree_size !== last?.tree_size || dbErrorKind(error) === 'aborted') return false
-    throw new Error(`there are leaves after its last checkpoint; ${hint}`)
+    if (!isOvertaken(error)) throw error
+    return false
   }
+}
+
+/** Another node was faster. */
+function isOvertaken(error: unknown): boolean {
+  return ['conflict', 'aborted'].includes(dbErrorKind(error) ?? '')
 }
 
 interface Root {

@@ -98,7 +98,7 @@ export async function proveRecord(
   head: Buffer,
 ): Promise<ConsentReceipt['inclusion']> {
   if (!places.at(-1)?.hash?.equals(head)) throw tampered(accountId)
-  const logged = places.filter(({ leaf_index }) => leaf_index !== null)
+  const logged = places.filter(({ size }) => size !== null)
   if (logged.some((place, index) => place !== places[index])) throw tampered(accountId)
   const wanted = logged.map(({ hash, leaf_index, size, after, before }) => {
     if (!hash || leaf_index === null || !after) throw tampered(accountId)

@@ -51,13 +51,6 @@ export async function hasCheckpoint(sql: Sql): Promise<boolean> {
   return row?.found === true
 }
 
-export interface LogEntry {
-  readonly consent_id: string
-  readonly version: number
-  readonly hash: Buffer
-  readonly at: Date | null
-}
-
 export interface CheckpointRow {
   readonly account_id: string
   readonly tree_size: number
@@ -69,9 +62,22 @@ export interface CheckpointRow {
   readonly created_at: Date
 }
 
-export async function findUnloggedAccount(sql: Sql, accounts: Accounts): Promise<string | undefined> {
+/** One with an entry that no checkpoint covers. */
+export async function findUncoveredAccount(sql: Sql, accounts: Accounts): Promise<string | undefined> {
   const [row] = await sql<{ account_id: string }[]>`
-    select account_id from log_entries where leaf_index is null and account_id ${accounts} order by account_id limit 1`
+    select a.account_id from accounts a
+    where a.account_id ${accounts} and (
+      exists (
+        select 1 from log_entries l
+        where l.account_id = a.account_id and l.account_id ${accounts} and l.leaf_index is null)
+      or (
+        select l.leaf_index from log_entries l
+        where l.account_id = a.account_id and l.account_id ${accounts} and l.leaf_index is not null
+        order by l.leaf_index desc limit 1
+      ) >= coalesce((
+        select max(c.tree_size) from checkpoints c where c.account_id = a.account_id and c.account_id ${accounts}
+      ), 0))
+    order by a.account_id limit 1`
   return row?.account_id
 }
 
@@ -236,44 +242,58 @@ export function withTime(sql: Sql, accountId: string): Fragment {
     ) h on true`
 }
 
-/**
- * Returns unlogged entries in the order of appending: by record, then those of the account, which `after` omits. So a
- * record behind an entry of the account was written later.
- */
-export function listUnloggedEntries(
+export interface Placed {
+  /** Of the log. */
+  readonly size: number
+  readonly placed: number
+  /** The entry of the last new leaf. */
+  readonly last: readonly [id: string, version: number] | null
+}
+
+/** Fails with 23505 or 40001 if another node places entries at the same time. */
+export async function placeLeaves(
   sql: Sql,
   accountId: string,
-  after: LogEntry | undefined,
+  after: Placed['last'] | undefined,
+  most: number,
+): Promise<Placed> {
+  const [id, version] = after ?? [null, null]
+  const [row] = await sql<{ placed: Placed }[]>`
+    select place_leaves(${accountId}, ${id}, ${version}, ${most}) as placed`
+  if (!row) throw new Error('place_leaves returned nothing')
+  return row.placed
+}
+
+export interface LeafRow {
+  readonly leaf_index: number
+  readonly hash: Buffer | null
+  readonly consent_id: string
+  readonly version: number
+  /** Null if the history lacks the entry. */
+  readonly at: Date | null
+}
+
+export function listLeaves(
+  sql: Sql,
+  accountId: string,
+  { from, below }: { readonly from: number; readonly below: number },
   limit: number,
-): Promise<LogEntry[]> {
-  const unlogged = sql`l.account_id = ${accountId} and l.leaf_index is null`
-  const columns = sql`l.consent_id, l.version, l.hash, h.created_at as at`
-  const ofRecords = sql`
-    select ${columns} from log_entries l ${withTime(sql, accountId)}
-    where ${unlogged} and l.consent_id <> ${accountId}
-      ${after ? sql`and (l.consent_id, l.version) > (${after.consent_id}::uuid, ${after.version}::integer)` : sql``}
-    order by l.consent_id, l.version limit ${limit}`
-  if (after) return sql<LogEntry[]>`${ofRecords}`
-  return sql<LogEntry[]>`
-    select * from (
-      (${ofRecords})
-      union all
-      (select ${columns} from log_entries l ${withTime(sql, accountId)}
-      where ${unlogged} and l.consent_id = ${accountId} order by l.version limit ${limit})
-    ) as entries
-    order by consent_id = ${accountId}, consent_id, version limit ${limit}`
+): Promise<LeafRow[]> {
+  return sql<LeafRow[]>`
+    select l.leaf_index::float8 as leaf_index, l.hash, l.consent_id, l.version, h.created_at as at from log_entries l
+    ${withTime(sql, accountId)}
+    where l.account_id = ${accountId} and l.leaf_index >= ${from} and l.leaf_index < ${below}
+    order by l.leaf_index limit ${limit}`
 }
 
 /** Fails with 23505 if another node has continued the same checkpoint. */
 export async function insertCheckpoint(
   sql: Sql,
   { account_id, tree_size, from_size, root_hash, frontier, document, created_at }: CheckpointRow,
-  entries: readonly LogEntry[],
 ): Promise<void> {
-  const leaves = entries.map(({ consent_id, version }) => [consent_id, version])
   await sql`
-    select append_checkpoint(${account_id}, ${tree_size}, ${from_size}, ${root_hash}, ${frontier}, ${document},
-      ${created_at}, ${sql.json(leaves as JSONValue)})`
+    insert into checkpoints (account_id, tree_size, from_size, root_hash, frontier, document, created_at)
+    values (${account_id}, ${tree_size}, ${from_size}, ${root_hash}, ${frontier}, ${document}, ${created_at})`
 }
 
 export function checkpointColumns(sql: Sql) {

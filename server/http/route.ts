@@ -93,13 +93,22 @@ export class Download {
   }
 }
 
+/** Made after the request's slot and deadline have ended: for a request that waits. */
+export class Later<T> {
+  readonly finish: () => Promise<T>
+
+  constructor(finish: () => Promise<T>) {
+    this.finish = finish
+  }
+}
+
 export function route<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType>(
   app: FastifyInstance,
   endpoint: Endpoint<P, Q, B, R>,
   handler: (
     input: Input<z.output<P>, z.output<Q>, z.output<B>>,
     context: RequestContext,
-  ) => Promise<z.input<R> | Raw | Download | Lines>,
+  ) => Promise<z.input<R> | Raw | Download | Lines | Later<z.input<R>>>,
   { isIdempotent = isReadOrDelete, isRead, ...options }: RouteOptions = {},
 ): void {
   const { method, path: url, access, scope, siteKeys, unit, statesTime, roles, bodyMedia, status } = endpoint
@@ -121,6 +130,10 @@ export function route<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodT
       const result = await withinDeadline(request, work)
       if (result instanceof Download) return result.send(reply)
       if (result instanceof Lines) return await sendLines(request, reply, result)
+      if (result instanceof Later) {
+        request.releaseSlot?.()
+        return await result.finish()
+      }
       return result instanceof Raw ? reply.type(result.type).send(result.body) : result
     },
   })

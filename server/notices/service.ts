@@ -152,14 +152,14 @@ const coverIntervalMs = 50
 const maxCovers = 20
 
 async function untilHeld(deps: NoticeDeps, key: NoticeKey, row: NoticeRow): Promise<NoticeRow> {
-  let present = row
-  for (let attempt = 0; present.leaf_index === null; attempt += 1) {
-    if (attempt === maxCovers) throw unavailable('The notice is published, but not in the signed log yet.')
+  if (row.leaf_index !== null) return row
+  for (let attempt = 0; attempt < maxCovers; attempt += 1) {
     if (attempt > 0) await delay(coverIntervalMs)
     await coverInRequest(deps, key.accountId)
-    present = await requireNotice(deps.sql, key)
+    const present = await requireNotice(deps.sql, key)
+    if (present.leaf_index !== null) return present
   }
-  return present
+  throw unavailable('The notice is published, but not in the signed log yet.')
 }
 
 function isInEffect({ effective_from }: NoticeRow): boolean {

@@ -4,8 +4,8 @@ import { findCheckpointProblem, findKeyLogProblem, type KeyChain } from '../../s
 import { MerkleTree } from '../../src/evidence/merkle.ts'
 import type { SignedCheckpoint } from '../../src/evidence/signed.ts'
 import { type Backdated, listBackdated, toBackdated, tryReadCheckpoint } from '../evidence/backdating.ts'
-import { type CheckpointRow, findLastCheckpoint } from '../evidence/queries.ts'
-import { type LeafRow, listCheckpoints, listLeaves, listMisplaced, listUnindexed } from './queries.ts'
+import { type CheckpointRow, findLastCheckpoint, type LeafRow, listLeaves } from '../evidence/queries.ts'
+import { listCheckpoints, listMisplaced, listUnindexed } from './queries.ts'
 import { type Found, pages, reading, type Work } from './work.ts'
 
 interface AccountLog {
@@ -46,7 +46,7 @@ export async function* verifyLog(work: Work, log: AccountLog): AsyncGenerator<re
     }
   const misplaced = await reading(() => listMisplaced(sql, accountId, rowsPerPage))
   yield misplaced.map(({ leaf_index, consent_id, version }): Found => {
-    return { consent_id, version, problem: 'forged', detail: `no checkpoint covers its leaf ${leaf_index}` }
+    return { consent_id, version, problem: 'forged', detail: `the log does not reach its leaf ${leaf_index}` }
   })
   const [larger] = kept
   if (larger) yield [verifier.shortened(larger)]

@@ -2,7 +2,7 @@ import type { Sql } from 'postgres'
 import type { Site } from '../../src/contract/index.ts'
 import type { FactColumns, Identity, Sealed, State } from '../../src/evidence/chain.ts'
 import { toArrayLiteral } from '../db/fragments.ts'
-import { type CheckpointRow, checkpointColumns, withTime } from '../evidence/queries.ts'
+import { type CheckpointRow, checkpointColumns, type LeafRow, withTime } from '../evidence/queries.ts'
 
 /** All fields are null without a record. */
 type RecordColumns = {
@@ -52,15 +52,6 @@ export interface VersionRow extends State, FactColumns, RecordColumns {
   readonly logged: Buffer | null
   /** Null until a checkpoint covers it. */
   readonly leaf_index: number | null
-}
-
-export interface LeafRow {
-  readonly leaf_index: number
-  readonly hash: Buffer | null
-  readonly consent_id: string
-  readonly version: number
-  /** Null if the history lacks the entry. */
-  readonly at: Date | null
 }
 
 /** Returns the next account, or `only`. Searches all tables: records of a missing account are forged. */
@@ -185,20 +176,7 @@ export function findLooseOrigins(sql: Sql, accountId: string, after: string, lim
     ) as origins`
 }
 
-export function listLeaves(
-  sql: Sql,
-  accountId: string,
-  { from, below }: { from: number; below: number },
-  limit: number,
-): Promise<LeafRow[]> {
-  return sql<LeafRow[]>`
-    select l.leaf_index::float8 as leaf_index, l.hash, l.consent_id, l.version, h.created_at as at from log_entries l
-    ${withTime(sql, accountId)}
-    where l.account_id = ${accountId} and l.leaf_index >= ${from} and l.leaf_index < ${below}
-    order by l.leaf_index limit ${limit}`
-}
-
-/** Returns up to `limit` leaves with a negative index, and as many after the last checkpoint. */
+/** Returns up to `limit` leaves with a negative index, and as many behind a gap after the last checkpoint. */
 export function listMisplaced(
   sql: Sql,
   accountId: string,
@@ -208,10 +186,15 @@ export function listMisplaced(
     (select leaf_index::float8 as leaf_index, consent_id, version from log_entries
       where account_id = ${accountId} and leaf_index < 0 order by leaf_index limit ${limit})
     union all
-    (select leaf_index::float8 as leaf_index, consent_id, version from log_entries
-      where account_id = ${accountId}
-        and leaf_index >= (select coalesce(max(tree_size), 0) from checkpoints where account_id = ${accountId})
-      order by leaf_index limit ${limit})`
+    (select leaf_index::float8 as leaf_index, consent_id, version from (
+        select l.leaf_index, l.consent_id, l.version, last.size + row_number() over (order by l.leaf_index) - 1 as expected
+        from log_entries l
+        cross join (
+          select coalesce(max(tree_size), 0) as size from checkpoints where account_id = ${accountId}
+        ) as last
+        where l.account_id = ${accountId} and l.leaf_index >= last.size
+      ) as uncovered
+      where leaf_index <> expected order by leaf_index limit ${limit})`
 }
 
 export function listUnindexed(

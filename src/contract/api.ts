@@ -5,6 +5,7 @@ import { caller } from './caller.ts'
 import { check, checkMany } from './check.ts'
 import { consents } from './consents.ts'
 import { description } from './description.ts'
+import { events } from './events.ts'
 import { health } from './health.ts'
 import { holds } from './holds.ts'
 import { keys } from './keys.ts'
@@ -35,6 +36,7 @@ export const api = {
   requests,
   audit: { ...audit, reads },
   holds,
+  events,
   caller,
   usage,
   stats,

@@ -6,6 +6,7 @@ import { callerDocs } from './caller.ts'
 import { checkDocs, checkManyDocs } from './check.ts'
 import { consentsDocs } from './consents.ts'
 import type { ResourceDocs } from './endpoint.ts'
+import { eventsDocs } from './events.ts'
 import { healthDocs } from './health.ts'
 import { holdsDocs } from './holds.ts'
 import { keysDocs } from './keys.ts'
@@ -47,6 +48,7 @@ export const apiDocs: { readonly [Name in keyof typeof api]: ResourceDocs<(typeo
   requests: requestsDocs,
   audit: { ...auditDocs, endpoints: { ...auditDocs.endpoints, reads: readsDocs } },
   holds: holdsDocs,
+  events: eventsDocs,
   caller: callerDocs,
   usage: usageDocs,
   stats: statsDocs,

@@ -54,6 +54,7 @@ it('roles › of each route are these', () => {
       'consents.sealedEvidence',
       'documents.hmacs',
       'documents.list',
+      'events.list',
       'holds.list',
       'keys.list',
       'notices.subjects',

@@ -42,27 +42,45 @@ begin
   return jsonb_build_object('stripped', stripped, 'completed', cardinality(complete));
 end $$;
 
--- Gives entries of the log their leaves, in the order of `leaves` (id, version), and adds the checkpoint that has them. An entry
--- that has a leaf keeps it: the checkpoint is then refused. So is one that continues the same checkpoint as another (23505).
-create or replace function append_checkpoint(
-  for_account uuid, size bigint, size_before bigint, root bytea, roots bytea, signed text, at timestamptz, leaves jsonb
-) returns void
+-- Gives the first `most` entries of the log that have none their leaves, behind those that it has: of records first, then those of
+-- the account, so that a record behind an entry of the account was written later. With `after_id` only of records behind that entry.
+-- Returns the size of the log, the number of new leaves, and the entry of the last one. Fails with 23505 or 40001 if another
+-- statement gives leaves at the same time.
+create or replace function place_leaves(for_account uuid, after_id uuid, after_version integer, most integer) returns jsonb
 language plpgsql security definer as $$
 declare
-  placed bigint;
+  entry record;
+  size bigint;
+  placed integer := 0;
+  last jsonb;
 begin
-  insert into checkpoints (account_id, tree_size, from_size, root_hash, frontier, document, created_at)
-  values (for_account, size, size_before, root, roots, signed, at);
-  with leaf as (
-    select (entry->>0)::uuid as consent_id, (entry->>1)::integer as version, size_before + position - 1 as leaf_index
-    from jsonb_array_elements(leaves) with ordinality as given (entry, position)
-  )
-  update log_entries l set leaf_index = leaf.leaf_index from leaf
-  where l.account_id = for_account and l.consent_id = leaf.consent_id and l.version = leaf.version and l.leaf_index is null;
-  get diagnostics placed = row_count;
-  if placed <> size - size_before then
-    raise exception 'a checkpoint of % entries has % new leaves', size - size_before, placed using errcode = '40001';
-  end if;
+  select leaf_index + 1 into size from log_entries
+  where account_id = for_account and leaf_index is not null order by leaf_index desc limit 1;
+  size := coalesce(size, 0);
+  -- One at a time, by the primary key: a join with many new entries may be planned as if there were one.
+  for entry in
+    select consent_id, version from (
+      (select consent_id, version from log_entries
+      where account_id = for_account and leaf_index is null and consent_id <> for_account
+        and (consent_id, version) > (coalesce(after_id, '00000000-0000-0000-0000-000000000000'), coalesce(after_version, 0))
+      order by consent_id, version limit most)
+      union all
+      (select consent_id, version from log_entries
+      where account_id = for_account and leaf_index is null and consent_id = for_account and after_id is null
+      order by version limit most)
+    ) as entries
+    order by consent_id = for_account, consent_id, version limit most
+  loop
+    update log_entries set leaf_index = size
+    where account_id = for_account and consent_id = entry.consent_id and version = entry.version and leaf_index is null;
+    if not found then
+      raise exception 'another statement gives leaves' using errcode = '40001';
+    end if;
+    size := size + 1;
+    placed := placed + 1;
+    last := jsonb_build_array(entry.consent_id, entry.version);
+  end loop;
+  return jsonb_build_object('size', size, 'placed', placed, 'last', last);
 end $$;
 
 -- Makes the planner's statistics anew, which keep samples of purged values. Only the owner of a table may analyze it.

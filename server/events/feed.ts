@@ -1,0 +1,88 @@
+import type { Sql } from 'postgres'
+import type { Event, EventPage, EventQuery } from '../../src/contract/index.ts'
+import { parseInstant } from '../../src/contract/index.ts'
+import { type Reach, reaches } from '../db/reach.ts'
+import { Failure } from '../failure.ts'
+import { type EventRow, findPositionBefore, listEventRows } from './queries.ts'
+
+const defaultLimit = 100
+
+/**
+ * Reads `limit` positions, of which a caller of some sites gets those of their records.
+ * @throws Failure `invalid_request` for both a position and a time
+ */
+export async function getEvents(sql: Sql, reach: Reach, query: EventQuery): Promise<EventPage> {
+  const { after = null, from, limit = defaultLimit } = query
+  if (query.after !== undefined && from !== undefined)
+    throw new Failure('invalid_request', 'from: cannot be combined with after')
+  const start = from === undefined ? after : await findPositionBefore(sql, reach.accountId, parseInstant(from) ?? 0)
+  const rows = await listEventRows(sql, reach.accountId, start, limit)
+  const reached = reach.siteIds === null ? rows : rows.filter(({ site_id }) => site_id && reaches(reach, site_id))
+  return {
+    data: reached.map(row => (row.document === null ? toEvent(row) : toAccountEvent(row, row.document))),
+    next_after: rows.at(-1)?.position ?? start,
+  }
+}
+
+function toEvent(row: EventRow): Event {
+  const isKnown = row.is_stripped === false && row.action !== 'purged'
+  const purposes = isKnown ? findChanged(row.preferences_before ?? {}, row.preferences ?? {}) : null
+  return {
+    position: row.position,
+    hash: row.hash,
+    type: typeOf(row, purposes),
+    at: row.created_at?.toISOString() ?? null,
+    record_id: row.record_id,
+    version: row.version,
+    site_id: row.site_id,
+    accepted: row.accepted,
+    purposes,
+    actor_kind: row.changed_by,
+    target: null,
+  }
+}
+
+type Purposes = NonNullable<Event['purposes']>
+
+function typeOf({ action, erased, accepted, accepted_before }: EventRow, purposes: Purposes | null): string {
+  if (action === null) return 'unreadable'
+  if (action === 'deleted') return erased ? 'erased' : 'deleted'
+  if (action === 'restored_despite_erasure') return 'restored'
+  if (action !== 'updated') return action
+  const isOff = Object.values(purposes ?? {}).some(([before, after]) => before === true && after !== true)
+  return isOff || (accepted_before === true && accepted === false) ? 'withdrawn' : 'updated'
+}
+
+/** Only of what is true or false: a preference with another value may be about a person. */
+function findChanged(before: Readonly<Record<string, unknown>>, after: Readonly<Record<string, unknown>>): Purposes {
+  const read = (values: Readonly<Record<string, unknown>>, key: string) => {
+    const value = Object.hasOwn(values, key) ? values[key] : null
+    return typeof value === 'boolean' ? value : null
+  }
+  const keys = [...new Set([...Object.keys(before), ...Object.keys(after)])]
+  const changed = keys.map(key => [key, [read(before, key), read(after, key)]] as const)
+  return Object.fromEntries(changed.filter(([, [old, now]]) => old !== now)) as Purposes
+}
+
+function toAccountEvent({ position, hash, version }: EventRow, document: string): Event {
+  const entry = readEntry(document)
+  return {
+    ...{ position, hash, record_id: null, version, site_id: null, accepted: null, purposes: null },
+    type: entry ? `account.${entry.action}` : 'unreadable',
+    at: entry?.at ?? null,
+    actor_kind: entry?.actor ?? null,
+    target: entry?.target ?? null,
+  }
+}
+
+/** Null if it was changed. */
+function readEntry(document: string) {
+  try {
+    const { action, at, actor, target } = JSON.parse(document)
+    const texts = [action, at, actor.kind, target.kind, target.id].map(String)
+    const [verb, time, kind, what = '', id = ''] = texts
+    return { action: verb, at: new Date(time ?? '').toISOString(), actor: kind ?? null, target: { kind: what, id } }
+  } catch {
+    return null
+  }
+}
