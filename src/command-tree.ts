@@ -73,6 +73,7 @@ export const tree: Group = commands({
   history: ['Show the audit trail of records', () => import('./commands/consents/history.ts')],
   check: ['Check if a person, or each of a list, consents to a purpose', () => import('./commands/check/check.ts')],
   withdraw: ['Withdraw a purpose in all records of a person', () => import('./commands/subject/withdraw.ts')],
+  watch: ['Follow what happens to records, as it happens', () => import('./commands/watch/watch.ts')],
   stats: ['Count records, persons and their answers', () => import('./commands/stats.ts')],
   subject: group('Find, export and erase the data of a person, with proof', {
     find: ['List all records of a person', () => import('./commands/subject/find.ts')],

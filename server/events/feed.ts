@@ -2,8 +2,9 @@ import type { Sql } from 'postgres'
 import type { Event, EventPage, EventQuery } from '../../src/contract/index.ts'
 import { parseInstant } from '../../src/contract/index.ts'
 import { type Reach, reaches } from '../db/reach.ts'
+import { placeEntries } from '../evidence/log.ts'
 import { Failure } from '../failure.ts'
-import { type EventRow, findPositionBefore, listEventRows } from './queries.ts'
+import { type EventRow, findNewestPosition, findPositionBefore, listEventRows } from './queries.ts'
 
 const defaultLimit = 100
 
@@ -12,16 +13,22 @@ const defaultLimit = 100
  * @throws Failure `invalid_request` for both a position and a time
  */
 export async function getEvents(sql: Sql, reach: Reach, query: EventQuery): Promise<EventPage> {
-  const { after = null, from, limit = defaultLimit } = query
-  if (query.after !== undefined && from !== undefined)
-    throw new Failure('invalid_request', 'from: cannot be combined with after')
-  const start = from === undefined ? after : await findPositionBefore(sql, reach.accountId, parseInstant(from) ?? 0)
-  const rows = await listEventRows(sql, reach.accountId, start, limit)
+  const start = await findStart(sql, reach.accountId, query)
+  const rows = await listEventRows(sql, reach.accountId, start, query.limit ?? defaultLimit)
   const reached = reach.siteIds === null ? rows : rows.filter(({ site_id }) => site_id && reaches(reach, site_id))
   return {
     data: reached.map(row => (row.document === null ? toEvent(row) : toAccountEvent(row, row.document))),
     next_after: rows.at(-1)?.position ?? start,
   }
+}
+
+async function findStart(sql: Sql, accountId: string, { after, from }: EventQuery): Promise<number | null> {
+  if (after !== undefined && from !== undefined)
+    throw new Failure('invalid_request', 'from: cannot be combined with after')
+  if (from !== undefined) return await findPositionBefore(sql, accountId, parseInstant(from) ?? 0)
+  if (after !== 'newest') return after ?? null
+  await placeEntries({ sql }, accountId)
+  return await findNewestPosition(sql, accountId)
 }
 
 function toEvent(row: EventRow): Event {

@@ -60,3 +60,10 @@ export async function findPositionBefore(sql: Sql, accountId: string, time: numb
     order by tree_size desc limit 1`
   return row ? row.size - 1 : null
 }
+
+export async function findNewestPosition(sql: Sql, accountId: string): Promise<number | null> {
+  const [row] = await sql<{ position: number }[]>`
+    select leaf_index::float8 as position from log_entries
+    where account_id = ${accountId} and leaf_index is not null order by leaf_index desc limit 1`
+  return row?.position ?? null
+}

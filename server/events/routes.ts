@@ -3,7 +3,6 @@ import type { Sql } from 'postgres'
 import { events } from '../../src/contract/index.ts'
 import type { Admission } from '../admission.ts'
 import { Later, route } from '../http/route.ts'
-import { isDraining } from '../http/server.ts'
 import { getEvents } from './feed.ts'
 import { Followers } from './followers.ts'
 
@@ -14,14 +13,16 @@ interface EventDeps {
 
 export function eventRoutes(app: FastifyInstance, { sql, admission }: EventDeps): void {
   const followers = new Followers(sql)
-  route(app, events.list, async ({ query }, { caller, request }) => {
-    const { wait = 0, limit, after = null, from } = query
+  route(app, events.list, async ({ query }, { caller, request, setHeader }) => {
+    const { wait = 0, limit, after } = query
     const page = await getEvents(sql, caller, query)
-    if (wait === 0 || page.data.length > 0 || (from === undefined && page.next_after !== after)) return page
+    const isBehind = typeof after === 'number' && page.next_after !== after
+    if (wait === 0 || page.data.length > 0 || isBehind) return page
     const until = performance.now() + wait * 1000
-    const isOver = () => performance.now() > until || request.raw.destroyed || isDraining(app.server)
+    const isOver = () => performance.now() > until || request.raw.destroyed || !app.server.listening
     return new Later(async () => {
       await followers.wait(caller.accountId, page.next_after, isOver)
+      if (!app.server.listening) setHeader('connection', 'close')
       const next = { after: page.next_after ?? undefined, limit }
       return await admission.run(caller.accountId, () => getEvents(sql, caller, next))
     })

@@ -48,9 +48,12 @@ export type Event = z.output<typeof Event>
 export const maxEventWait = 25
 
 const EventQuery = z.strictObject({
-  after: queryInteger(0, 9_999_999_998)
+  after: z
+    .union([z.literal('newest'), queryInteger(0, 9_999_999_998)])
     .optional()
-    .describe('The position behind which the page begins. Default: the first event.'),
+    .describe(
+      'The position behind which the page begins; `newest` is that of the last entry that is committed now. Default: the first event.',
+    ),
   from: Instant.optional().describe(
     'Begins at the first event that may be of this time or later, instead of behind a position. Some before it may be earlier.',
   ),

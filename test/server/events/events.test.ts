@@ -184,12 +184,20 @@ describe('GET /api/v1/events', () => {
     await own.create()
     await coverNow()
     const { length } = await readAll()
-    await service.sql`update checkpoints set created_at = created_at - interval '1 hour' where account_id = ${own.accountId}`
+    const earlier = new Date(Date.now() - 3_600_000)
+    await service.sql`update checkpoints set created_at = ${earlier} where account_id = ${own.accountId}`
     const { id } = await own.create()
     await readAll()
     const from = new Date(Date.now() - 30 * 60_000).toISOString()
     expect(await read({ from })).toMatchObject({ data: [{ position: length, record_id: id }], next_after: length })
     expect((await read({ from: '2020-01-01T00:00:00Z' })).data).toHaveLength(length + 1)
+  })
+
+  it('begins behind all that is committed', async () => {
+    await own.create()
+    const { length } = await readAll()
+    await own.create()
+    expect(await read({ after: 'newest' })).toEqual({ data: [], next_after: length })
   })
 
   it('rejects a position together with a time', async () => {

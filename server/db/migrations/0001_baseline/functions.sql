@@ -49,17 +49,20 @@ end $$;
 create or replace function place_leaves(for_account uuid, after_id uuid, after_version integer, most integer) returns jsonb
 language plpgsql security definer as $$
 declare
-  entry record;
   size bigint;
-  placed integer := 0;
+  ids uuid[];
+  places jsonb; -- by id and version
+  found integer;
+  placed integer;
   last jsonb;
 begin
   select leaf_index + 1 into size from log_entries
   where account_id = for_account and leaf_index is not null order by leaf_index desc limit 1;
   size := coalesce(size, 0);
-  -- One at a time, by the primary key: a join with many new entries may be planned as if there were one.
-  for entry in
-    select consent_id, version from (
+  select count(*), array_agg(distinct consent_id), jsonb_object_agg(consent_id::text || ' ' || version::text, position),
+    (array_agg(jsonb_build_array(consent_id, version) order by position desc))[1]
+  into found, ids, places, last from (
+    select consent_id, version, row_number() over (order by consent_id = for_account, consent_id, version) - 1 as position from (
       (select consent_id, version from log_entries
       where account_id = for_account and leaf_index is null and consent_id <> for_account
         and (consent_id, version) > (coalesce(after_id, '00000000-0000-0000-0000-000000000000'), coalesce(after_version, 0))
@@ -69,18 +72,17 @@ begin
       where account_id = for_account and leaf_index is null and consent_id = for_account and after_id is null
       order by version limit most)
     ) as entries
-    order by consent_id = for_account, consent_id, version limit most
-  loop
-    update log_entries set leaf_index = size
-    where account_id = for_account and consent_id = entry.consent_id and version = entry.version and leaf_index is null;
-    if not found then
-      raise exception 'another statement gives leaves' using errcode = '40001';
-    end if;
-    size := size + 1;
-    placed := placed + 1;
-    last := jsonb_build_array(entry.consent_id, entry.version);
-  end loop;
-  return jsonb_build_object('size', size, 'placed', placed, 'last', last);
+    order by position limit most
+  ) as leaves;
+  -- Without a join, which may be planned as if there were one new entry.
+  update log_entries set leaf_index = size + (places->>(consent_id::text || ' ' || version::text))::bigint
+  where account_id = for_account and consent_id = any (ids) and leaf_index is null
+    and (places->>(consent_id::text || ' ' || version::text)) is not null;
+  get diagnostics placed = row_count;
+  if placed <> found then
+    raise exception '% of % entries got a leaf', placed, found using errcode = '40001';
+  end if;
+  return jsonb_build_object('size', size + placed, 'placed', placed, 'last', last);
 end $$;
 
 -- Makes the planner's statistics anew, which keep samples of purged values. Only the owner of a table may analyze it.
