@@ -154,6 +154,14 @@ set -g __consentctl_table \
     'withdraw|--yes||skip the confirmation prompt' \
     'withdraw|-y||skip the confirmation prompt' \
     'withdraw|--confirm|none|skip the prompt, but only if exactly n records match' \
+    'watch|--after|none|begin behind this position' \
+    'watch|--from|none|begin at this time: RFC 3339, 2026-01-31 (UTC), 7d or 24h ago' \
+    'watch|--state|files|begin behind the position in this file, and keep it up to date' \
+    'watch|--type|none|only events of this type, such as withdrawn or erased; repeatable' \
+    'watch|--exec|none|run this shell command for each event, which it gets on stdin, instead of printing it' \
+    'watch|--concurrency|none|run at most n commands at once, never two of a record (default: 1)' \
+    'watch|--verify||compare all events with signed checkpoints of the log' \
+    'watch|--once||end when there is no further event, instead of waiting' \
     'stats|--site|@sites|only records of this site' \
     'stats|--from|none|created on this day (UTC) or later: 2026-01-31, or 7d or 4w ago' \
     'stats|--to|none|created on this day (UTC) or earlier' \
@@ -512,7 +520,7 @@ set -g __consentctl_table \
     'completion install|-y||skip the confirmation prompt' \
     'completion install|<|:bash zsh fish powershell|' \
     'completion values|<|:profiles sites settings imports erasures receipts tickets|' \
-    'help|<|:options output exit-codes environment create import list get update rm restore history check withdraw stats subject requests hold receipt evidence verify sites notices keys audit usage auth config doctor serve admin completion help commands|' \
+    'help|<|:options output exit-codes environment create import list get update rm restore history check withdraw watch stats subject requests hold receipt evidence verify sites notices keys audit usage auth config doctor serve admin completion help commands|' \
     '|create|=create|Create a consent record, or many from a file' \
     '|import|=import|Import records and their history from other tools' \
     '|list|=list|List records, newest first' \
@@ -525,6 +533,7 @@ set -g __consentctl_table \
     '|history|=history|Show the audit trail of records' \
     '|check|=check|Check if a person, or each of a list, consents to a purpose' \
     '|withdraw|=withdraw|Withdraw a purpose in all records of a person' \
+    '|watch|=watch|Follow what happens to records, as it happens' \
     '|stats|=stats|Count records, persons and their answers' \
     '|subject|=subject|Find, export and erase the data of a person, with proof' \
     '|requests|=requests|Manage the register of data subject requests' \
