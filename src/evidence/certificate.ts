@@ -1,4 +1,5 @@
 import { givers, methods } from '../contract/circumstances.ts'
+import { purposeStates } from '../contract/documents/consent-receipt.ts'
 import type { EvidencePack } from '../contract/documents/evidence-pack.ts'
 import {
   findLanguage,
@@ -12,7 +13,7 @@ import {
 import { findBracket } from './dates.ts'
 import { type Excerpt, excerptOf } from './notice-excerpt.ts'
 import { type Pack, requireFile, textFile } from './pack.ts'
-import { type Consent, type ConsentState, consentOf } from './state.ts'
+import { type Consent, type ConsentState, consentOf, type Purpose, type PurposeState } from './state.ts'
 
 /** Texts of ours, and values from documents, which are foreign text. */
 export type Words = readonly (string | { readonly value: string })[]
@@ -44,13 +45,13 @@ interface Sealing {
 }
 
 /** A page has room for this much. */
-const maxPurposes = 8
-const [firstEvents, lastEvents] = [2, 4]
+const maxPurposes = 6
+const [firstEvents, lastEvents] = [2, 3]
 const maxFiles = 2
 /** Of a sentence. */
 const maxListed = 3
 /** In characters (code points), in sentences, in tables and in lists. */
-const [maxValue, maxCell, maxName] = [200, 60, 40]
+const [maxValue, maxCell, maxName] = [160, 60, 40]
 
 /** What the documents of a pack say about one record, in the language of its notice. `certificate.md` has every sentence. */
 export function certificateOf(pack: Pack, sealing: Sealing): Certificate {
@@ -70,6 +71,10 @@ function chooseText({ notice, record }: Pack): NoticeText | null {
 }
 
 type Entry = Pack['history'][number]
+interface TitledPurpose extends Purpose {
+  /** Of a purpose of the notice. */
+  readonly title: string | undefined
+}
 type Values = Readonly<Record<string, string | number | Words>>
 
 class Writer {
@@ -85,6 +90,8 @@ class Writer {
   readonly #isPurged: boolean
   readonly #isImported: boolean
   readonly #hasGpc: boolean
+  readonly #isPaper: boolean
+  readonly #isByOther: boolean
 
   constructor(pack: Pack, sealing: Sealing, language: Language, text: NoticeText | null) {
     const { history, notice, record } = pack
@@ -101,6 +108,8 @@ class Writer {
     this.#isUnknown = this.#isPurged && this.#sealed?.answers === undefined
     this.#isImported = record.origin !== undefined
     this.#hasGpc = history.some(({ gpc }) => gpc)
+    this.#isPaper = history.some(({ circumstances: told }) => told?.method === 'paper' || told?.form !== undefined)
+    this.#isByOther = history.some(({ circumstances: told }) => ['guardian', 'agent'].includes(told?.given_by ?? ''))
   }
 
   write(): Certificate {
@@ -144,65 +153,112 @@ class Writer {
 
   #verdict(): Words[] {
     const { receipt, record } = this.#pack
-    const asOf = receipt?.issued_at ?? this.#sealing.createdAt
+    const first = [...this.#deletion(), ...this.#newer()]
+    const isSearched = receipt !== null && record.subject_id !== null
     return [
-      ...(record.deleted_at ? [this.#say('deleted', { date: this.#date(record.deleted_at) })] : []),
-      ...this.#newer(),
-      ...(this.#isUnknown ? this.#purgedState() : [...this.#state(), ...this.#unanswered()]),
-      this.#say('as_of', { date: this.#date(asOf) }),
+      ...first,
+      ...(first.length > 0 ? [this.#say('own')] : []),
+      ...(this.#isUnknown ? this.#purgedState() : this.#state()),
+      ...this.#period(),
+      ...this.#confirmation(),
+      ...(isSearched ? [] : [this.#say('newer_not_searched')]),
+      ...(isSearched && receipt.newer_answers.length === 0 ? [this.#say('no_newer')] : []),
+      this.#say('as_of', { date: this.#date(receipt?.issued_at ?? this.#sealing.createdAt) }),
     ]
+  }
+
+  #deletion(): Words[] {
+    const { history, record } = this.#pack
+    if (!record.deleted_at) return []
+    const purge = history.findLast(({ action }) => action === 'purged')
+    const values = { date: this.#date(record.deleted_at), purged: this.#date(purge?.created_at ?? '') }
+    return [this.#say(purge ? 'deleted_purged' : 'deleted', values)]
   }
 
   /** After a purge `accepted` is left, and no purpose. */
   #purgedState(): Words[] {
-    const last = this.#pack.history.findLast(isAnswer) ?? this.#pack.history[0]
-    const key = last.accepted ? 'accepted_then' : 'not_accepted_then'
-    return [this.#say(key, { date: this.#when(last) }), ...this.#confirmation(last)]
+    const last = this.#pack.history.findLast(isAnswer)
+    return [this.#lastAnswer(last?.accepted ? 'accepted' : 'not_accepted'), this.#say('purged_purposes')]
+  }
+
+  #lastAnswer(key: 'accepted' | 'not_accepted'): Words {
+    const { history } = this.#pack
+    return this.#say(key, { date: this.#when(history.findLast(isAnswer) ?? history[0]) })
   }
 
   #state(): Words[] {
-    const { history, receipt } = this.#pack
-    const { events } = this.#consent
-    const state = events.at(-1)?.state ?? 'refused'
-    const first = history[events.findLastIndex(event => event.state !== state) + 1] ?? history[0]
-    const isExpired = receipt?.consent_status === 'dpv:ConsentExpired'
-    const end = this.#date(receipt?.expires_at ?? '')
-    const withdrawn = state === 'partly' ? this.#listPurposes('withdrawn') : []
-    const key = withdrawn.length > 0 ? 'partly_withdrawn' : state
-    const date = this.#when(first)
-    const values = { date, end, given: this.#listPurposes('given'), withdrawn }
-    const isGiven = key !== 'withdrawn' && key !== 'refused'
+    const purposes = this.#deciding()
+    const lists = purposeStates.map(state => ({ state, all: purposes.filter(each => each.state === state) }))
     return [
-      this.#say(isExpired && isGiven ? expiredTexts[key] : key, values),
-      ...(key === 'partly_withdrawn' ? [] : this.#confirmation(first)),
-      ...(isGiven && receipt && !isExpired
-        ? [this.#say(receipt.expires_at === null ? 'valid_without_end' : 'valid_until', { end })]
-        : []),
-      ...(isGiven && receipt?.expires_at ? [this.#say('period')] : []),
+      ...this.#whole(purposes),
+      ...lists.flatMap(({ state, all }) =>
+        all.length === 0 ? [] : [this.#say(`${state}_for`, { purposes: this.#listPurposes(all) })],
+      ),
+      ...(this.#isGiven || this.#consent.purposes.some(({ state }) => state === 'given')
+        ? []
+        : [this.#say('no_consent')]),
     ]
   }
 
-  #confirmation({ circumstances }: Entry): Words[] {
-    const at = circumstances?.confirmed_at
-    return at === undefined ? [] : [this.#say('confirmed', { date: this.#date(at) })]
-  }
-
-  /** Of the purposes by which the state of the whole goes. */
-  #listPurposes(state: 'given' | 'withdrawn'): Words {
+  /** What no list of purposes says. */
+  #whole(purposes: readonly Purpose[]): Words[] {
     const { history } = this.#pack
-    const { named, others } = this.#rankPurposes()
-    const all = (named.length > 0 ? named : others).filter(each => each.state === state)
-    const each = all.map(({ purpose: key, title = key, since }) =>
-      this.#say('purpose_on', { purpose: shorten(title), date: this.#when(history[since ?? 0] ?? history[0]) }),
-    )
-    return this.#list(each, ', ')
+    const state = this.#wholeState
+    if (purposes.some(each => each.state === state)) return []
+    if (state === 'given')
+      return [this.#lastAnswer('accepted'), ...(purposes.length === 0 ? [this.#say('no_purposes')] : [])]
+    if (state === 'partly') return []
+    const first = this.#consent.events.findLastIndex(event => event.state !== state) + 1
+    return [this.#say(state, { date: this.#when(history[first] ?? history[0]) })]
   }
 
-  /** The consent as a whole may be given without an answer to each purpose. */
-  #unanswered(): Words[] {
-    const isGiven = ['given', 'partly'].includes(this.#consent.events.at(-1)?.state ?? '')
-    const isOpen = this.#consent.purposes.some(({ state }) => state === 'not_answered')
-    return isGiven && isOpen ? [this.#say('not_all_answered')] : []
+  get #wholeState(): ConsentState {
+    return this.#consent.events.at(-1)?.state ?? 'refused'
+  }
+
+  get #isGiven(): boolean {
+    return this.#wholeState === 'given' || this.#wholeState === 'partly'
+  }
+
+  /** The purposes by which the state of the whole goes. */
+  #deciding() {
+    const { named, others } = this.#rankPurposes()
+    return named.length > 0 ? named : others
+  }
+
+  #period(): Words[] {
+    const { receipt } = this.#pack
+    if (!receipt || !this.#isGiven) return []
+    const end = this.#date(receipt.expires_at ?? '')
+    if (receipt.consent_status === 'dpv:ConsentExpired') return [this.#say('expired', { end })]
+    if (receipt.newer_answers.length > 0) return []
+    return [this.#say(receipt.expires_at === null ? 'valid_without_end' : 'valid_until', { end })]
+  }
+
+  #confirmation(): Words[] {
+    const { history, notice } = this.#pack
+    const entry = history.findLast(({ circumstances }) => circumstances?.confirmed_at !== undefined)
+    const at = entry?.circumstances?.confirmed_at
+    if (!entry || at === undefined) return []
+    const isBefore = (other: string) => Date.parse(at) < Date.parse(other)
+    const isEarly = isBefore(entry.created_at) && (!entry.given_at || isBefore(entry.given_at))
+    return [
+      this.#say('confirmed', { date: this.#when(entry), confirmed: this.#date(at) }),
+      ...(isEarly ? [this.#say('confirmed_before_entry')] : []),
+      ...(notice && isBefore(notice.entry.at) ? [this.#say('confirmed_before_notice')] : []),
+    ]
+  }
+
+  #listPurposes(purposes: readonly TitledPurpose[]): Words {
+    const { history } = this.#pack
+    const each = purposes.map(({ purpose: key, title = key, since }) => {
+      const entry = since === null ? undefined : history[since]
+      const purpose = shorten(title)
+      return entry
+        ? this.#say('purpose_on', { purpose, date: this.#when(entry) })
+        : this.#say('purpose_named', { purpose })
+    })
+    return this.#list(each, ', ')
   }
 
   #newer(): Words[] {
@@ -215,7 +271,7 @@ class Writer {
       if (purpose === null) return this.#say('newer_whole', values)
       return this.#say('newer_purpose', { ...values, purpose: shorten(titles.get(purpose) ?? purpose) })
     })
-    return [this.#say('newer'), this.#say('newer_list', { answers: this.#list(answers, '; ') })]
+    return [this.#say('newer', { answers: this.#list(answers, '; ') })]
   }
 
   /** The first ones, and how many more there are. */
@@ -269,9 +325,10 @@ class Writer {
   }
 
   #purposes(): Block[] {
-    const { history, notice } = this.#pack
+    const { history, notice, receipt } = this.#pack
     const { named, others } = this.#rankPurposes()
     const purposes = [...named, ...others]
+    const overruled = new Set(receipt?.newer_answers.map(({ purpose }) => purpose))
     if (this.#isUnknown || purposes.length === 0)
       return [{ kind: 'sentences', items: [this.#say(this.#isUnknown ? 'purged_purposes' : 'no_purposes')] }]
     const rows = purposes.map(({ purpose: key, title, state, since }): Words[] => {
@@ -282,7 +339,12 @@ class Writer {
             : [{ value: key }]
           : this.#say('purpose_titled', { title, key })
       const entry = since === null ? undefined : history[since]
-      return [name, this.#say(`state_${state}`), entry ? this.#when(entry) : []]
+      const words = this.#say(`state_${state}`)
+      return [
+        name,
+        overruled.has(key) ? this.#say('overruled', { state: words }) : words,
+        entry ? this.#when(entry) : [],
+      ]
     })
     const rest = rows.length - maxPurposes
     const more = rest > 0 ? [[this.#say('more_purposes', { count: rest }), [], []]] : []
@@ -291,7 +353,7 @@ class Writer {
   }
 
   /** Those of the notice with their titles, in the language or else the first. */
-  #rankPurposes() {
+  #rankPurposes(): Readonly<Record<'named' | 'others', readonly TitledPurpose[]>> {
     const titles = new Map<string, string>()
     for (const { key, title, language } of this.#pack.notice?.manifest.purposes ?? []) {
       const isBetter = language !== null && findLanguage(language) === this.#language
@@ -325,11 +387,12 @@ class Writer {
 
   #how(): Block[] {
     const { history, record } = this.#pack
+    const after = this.#statesAfter()
     const rows = history.map((entry, index): Words[] => [
       this.#when(entry),
       this.#event(entry),
       this.#actor(entry),
-      this.#after(entry, this.#consent.events[index]?.state ?? 'refused'),
+      isAnswer(entry) ? this.#say(this.#isUnknown ? 'state_unknown' : `state_${after[index] ?? 'refused'}`) : [],
     ])
     const rest = rows.length - firstEvents - lastEvents
     const shown =
@@ -405,9 +468,17 @@ class Writer {
     return names.at(-1) ?? null
   }
 
-  #after(entry: Entry, state: ConsentState): Words {
-    if (!isAnswer(entry)) return []
-    return this.#say(this.#isUnknown ? 'state_unknown' : `state_${state}`)
+  /** Of the whole, by the purposes that it goes by: acceptance gives none that was not answered. */
+  #statesAfter() {
+    const named = this.#pack.notice?.manifest.purposes.map(({ key }) => key) ?? []
+    const states = new Map<string, PurposeState>(named.map(key => [key, 'not_answered']))
+    return this.#consent.events.map(({ state, changed }) => {
+      for (const each of changed)
+        if (named.length === 0 || states.has(each.purpose)) states.set(each.purpose, each.state)
+      const all = [...states.values()]
+      if (state !== 'given' || (all.length > 0 && all.every(each => each === 'given'))) return state
+      return all.includes('given') ? 'given_answered' : 'accepted'
+    })
   }
 
   #proves(): Words[] {
@@ -433,12 +504,28 @@ class Writer {
     const { receipt, notice } = this.#pack
     return [
       this.#say('not_person'),
+      this.#say('not_law'),
       ...(notice ? [this.#say('not_read')] : []),
+      ...(notice && this.#isPaper ? [this.#say('not_form')] : []),
+      ...(this.#isByOther ? [this.#say('not_guardian')] : []),
       ...(this.#isImported ? [this.#say('not_import')] : []),
+      ...(this.#isEndedByOther() ? [this.#say('not_wish')] : []),
       ...(this.#sealing.presented ? [this.#say('not_presenter')] : []),
       this.#say('not_later', { date: this.#date(receipt?.issued_at ?? this.#sealing.createdAt) }),
       this.#say('not_keys'),
     ]
+  }
+
+  /** A deletion or a withdrawal that did not come with the token of the site, which browsers have. */
+  #isEndedByOther(): boolean {
+    const { events } = this.#consent
+    return this.#pack.history.some(({ action, changed_by }, index) => {
+      const event = events[index]
+      const isWithdrawn =
+        event?.changed.some(({ state }) => state === 'withdrawn') ||
+        (event?.state === 'withdrawn' && events[index - 1]?.state !== 'withdrawn')
+      return changed_by !== 'site_token' && (action === 'deleted' || isWithdrawn)
+    })
   }
 
   #checks(): Words[] {
@@ -449,11 +536,12 @@ class Writer {
   #glossary(): Words[] {
     const { receipt, notice } = this.#pack
     return [
+      this.#say('word_roles'),
       this.#say('word_pack'),
       ...(receipt ? [this.#say('word_receipt')] : []),
       this.#say('word_log'),
       ...(notice ? [this.#say('word_notice')] : []),
-      ...(this.#isPurged ? [this.#say('word_purged')] : []),
+      ...(this.#isPurged ? [this.#say(this.#sealed ? 'word_purged_sealed' : 'word_purged')] : []),
       ...(this.#sealed ? [this.#say('word_sealed')] : []),
       ...(this.#isImported ? [this.#say('word_reported')] : []),
       ...(this.#pack.history.some(isEntered) ? [this.#say('word_entered')] : []),
@@ -516,12 +604,6 @@ const enteredMethods: readonly string[] = [
 function join(list: readonly Words[], separator: string): Words {
   return list.flatMap((words, index) => (index === 0 ? words : [separator, ...words]))
 }
-
-const expiredTexts = {
-  given: 'expired',
-  partly: 'expired_partly',
-  partly_withdrawn: 'expired_partly_withdrawn',
-} as const satisfies Readonly<Record<string, TextKey>>
 
 /** Cuts the values in it. */
 function fit(block: Block): Block {

@@ -41,38 +41,76 @@ function sentencesOf(answers: readonly Answer[], receipt: object = {}): string[]
 
 const all = { analytics: true, marketing: true }
 
-it('names the given and the withdrawn purposes of a consent that was withdrawn in part', () => {
-  expect(sentencesOf([{ preferences: all }, { preferences: { analytics: true, marketing: false } }])).toContain(
-    'Consent was given for “To do analytics” on 31 January 2026, 09:30:00 UTC, and withdrawn for “To do marketing” on 31 January 2026, 09:30:01 UTC.',
+it('names the purposes by their state, and those without an answer', () => {
+  expect(sentencesOf([{ preferences: all }, { preferences: { analytics: true, marketing: false } }])).toEqual(
+    expect.arrayContaining([
+      'Consent was given for “To do analytics” on 31 January 2026, 09:30:00 UTC.',
+      'Consent was withdrawn for “To do marketing” on 31 January 2026, 09:30:01 UTC.',
+    ]),
   )
-  expect(sentencesOf([{ preferences: { analytics: true, marketing: false } }])[0]).toBe(
-    'Consent was given only for some of the purposes below. This is so since 31 January 2026, 09:30:00 UTC.',
-  )
+  expect(sentencesOf([{ preferences: { analytics: false } }]).slice(0, 3)).toEqual([
+    'Consent was refused for “To do analytics” on 31 January 2026, 09:30:00 UTC.',
+    'No answer is recorded for “To do marketing”.',
+    'By this record, there is no consent.',
+  ])
+  expect(sentencesOf([{ preferences: {} }]).slice(0, 2)).toEqual([
+    'The last answer, of 31 January 2026, 09:30:00 UTC, was an acceptance.',
+    'No answer is recorded for “To do analytics”, “To do marketing”.',
+  ])
 })
 
 it.each(['paper', 'phone', 'verbal', 'import'] as const)(
-  'says that an answer by %s was entered, and not given, at its time',
+  'says that an answer by %s was entered, and not given, at its time, and was confirmed before',
   method => {
-    const confirmed_at = '2026-01-20T10:00:00.000Z'
-    expect(sentencesOf([{ preferences: all, circumstances: { method, confirmed_at } }]).slice(0, 2)).toEqual([
-      'Consent was given on 31 January 2026, 09:30:00 UTC or earlier (time of entry).',
-      'The sender of this answer reported that it was confirmed on 20 January 2026, 10:00:00 UTC.',
+    const told = sentencesOf([
+      { preferences: all, circumstances: { method, confirmed_at: '2025-12-20T10:00:00.000Z' } },
     ])
+    expect(told).toEqual(
+      expect.arrayContaining([
+        expect.stringContaining('“To do analytics” on 31 January 2026, 09:30:00 UTC or earlier (time of entry)'),
+        'The sender of the answer of 31 January 2026, 09:30:00 UTC or earlier (time of entry) reported that it was confirmed on 20 December 2025, 10:00:00 UTC.',
+        ...early,
+      ]),
+    )
+    const later = sentencesOf([
+      { preferences: all, circumstances: { method, confirmed_at: '2026-02-01T00:00:00.000Z' } },
+    ])
+    expect(later.filter(sentence => early.includes(sentence))).toEqual([])
   },
 )
 
+const early = [
+  'That is before the entry of this answer in the service.',
+  'That is before this version of the notice was published.',
+]
+
 it('says that an answer on a website was given at its time', () => {
-  expect(sentencesOf([{ preferences: all, circumstances: { method: 'web' } }])[0]).toBe(
-    'Consent was given on 31 January 2026, 09:30:00 UTC.',
+  expect(sentencesOf([{ preferences: all, circumstances: { method: 'web' } }])[0]).toContain(
+    '“To do analytics” on 31 January 2026, 09:30:00 UTC, ',
   )
 })
 
-it('says whose the period is in which a consent is valid', () => {
-  const period =
-    'How long it is valid is a setting of the operator (valid_for in notice.json), and not a sentence of the text.'
-  const expires_at = '2027-01-31T09:30:00.000Z'
+const expires_at = '2027-01-31T09:30:00.000Z'
+const period =
+  'By a setting of the operator (valid_for in notice.json), the consent ends on 31 January 2027, 09:30:00 UTC, unless it is withdrawn before: the time counts from the entry of the newest answer in the service.'
+
+it('says whose the period is after which a consent ends', () => {
   expect(sentencesOf([{ preferences: all }], { expires_at })).toContain(period)
-  expect(sentencesOf([{ preferences: all }], { expires_at: null })).not.toContain(period)
+  expect(sentencesOf([{ preferences: all }], { expires_at: null })).toContain(
+    'The service has no end date for the consent.',
+  )
+})
+
+it('says first which newer answers count, and then no period', () => {
+  const newer = { purpose: 'marketing', record_id: 'r', answered_at: '2026-02-01T00:00:00.000Z', state: 'refused' }
+  const told = sentencesOf([{ preferences: all }], { expires_at, newer_answers: [newer] })
+  expect(told.slice(0, 3)).toEqual([
+    expect.stringMatching(/newer answers .* count, .*: “To do marketing” of 1 February 2026, 00:00:00 UTC: refused\.$/),
+    'What follows is what this record alone says.',
+    expect.stringMatching(/^Consent was given for /),
+  ])
+  expect(told).not.toContain(period)
+  expect(told.join()).not.toContain('found no newer answer')
 })
 
 it('concludes from two logs when the last event was logged', () => {
