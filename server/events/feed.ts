@@ -10,7 +10,7 @@ const defaultLimit = 100
 
 /**
  * Reads `limit` positions, of which a caller of some sites gets those of their records.
- * @throws Failure `invalid_request` for both a position and a time
+ * @throws Failure `invalid_request` for two of a position, a time and `newest`
  */
 export async function getEvents(sql: Sql, reach: Reach, query: EventQuery): Promise<EventPage> {
   const start = await findStart(sql, reach.accountId, query)
@@ -22,11 +22,11 @@ export async function getEvents(sql: Sql, reach: Reach, query: EventQuery): Prom
   }
 }
 
-async function findStart(sql: Sql, accountId: string, { after, from }: EventQuery): Promise<number | null> {
-  if (after !== undefined && from !== undefined)
-    throw new Failure('invalid_request', 'from: cannot be combined with after')
+async function findStart(sql: Sql, accountId: string, { after, from, newest }: EventQuery): Promise<number | null> {
+  if ([after, from, newest || undefined].filter(start => start !== undefined).length > 1)
+    throw new Failure('invalid_request', 'after, from and newest exclude each other.')
   if (from !== undefined) return await findPositionBefore(sql, accountId, parseInstant(from) ?? 0)
-  if (after !== 'newest') return after ?? null
+  if (!newest) return after ?? null
   await placeEntries({ sql }, accountId)
   return await findNewestPosition(sql, accountId)
 }

@@ -16,7 +16,7 @@ export function eventRoutes(app: FastifyInstance, { sql, admission }: EventDeps)
   route(app, events.list, async ({ query }, { caller, request, setHeader }) => {
     const { wait = 0, limit, after } = query
     const page = await getEvents(sql, caller, query)
-    const isBehind = typeof after === 'number' && page.next_after !== after
+    const isBehind = after !== undefined && page.next_after !== after
     if (wait === 0 || page.data.length > 0 || isBehind) return page
     const until = performance.now() + wait * 1000
     const isOver = () => performance.now() > until || request.raw.destroyed || !app.server.listening

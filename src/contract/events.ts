@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { Sha256 } from './documents/fields.ts'
 import { accountRead, endpoint, type ResourceDocs } from './endpoint.ts'
 import { readers } from './roles.ts'
-import { Count, Id, Instant, queryInteger, Timestamp } from './values.ts'
+import { Count, Id, Instant, QueryBoolean, queryInteger, Timestamp } from './values.ts'
 
 /** Of a record. Those of the administrators' log are `account.` and the action of their entry. */
 export const eventTypes = [
@@ -48,12 +48,10 @@ export type Event = z.output<typeof Event>
 export const maxEventWait = 25
 
 const EventQuery = z.strictObject({
-  after: z
-    .union([z.literal('newest'), queryInteger(0, 9_999_999_998)])
+  after: queryInteger(0, 9_999_999_998)
     .optional()
-    .describe(
-      'The position behind which the page begins; `newest` is that of the last entry that is committed now. Default: the first event.',
-    ),
+    .describe('The position behind which the page begins. Default: the first event.'),
+  newest: QueryBoolean.optional().describe('True begins behind the last entry that is committed now.'),
   from: Instant.optional().describe(
     'Begins at the first event that may be of this time or later, instead of behind a position. Some before it may be earlier.',
   ),

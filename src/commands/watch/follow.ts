@@ -6,8 +6,9 @@ import { exit } from '../../errors/errors.ts'
 import { exitOf, explain } from '../../errors/explain.ts'
 
 export interface Start {
-  readonly after?: number | 'newest'
+  readonly after?: number
   readonly from?: string
+  readonly newest?: true
 }
 
 interface Following extends Start {
@@ -31,8 +32,8 @@ export async function* follow(ctx: Context, { isOnce, ...start }: Following): As
   const retries = new Retries(ctx)
   let query: EventQuery = start
   while (!ctx.interruption.aborted) {
-    const isFirst = query.from !== undefined || query.after === 'newest'
-    const wait = query.after === 'newest' ? 0 : isOnce ? 1 : waitSeconds // a wait gives new entries their positions
+    const isFirst = query.from !== undefined || query.newest === true
+    const wait = query.newest ? 0 : isOnce ? 1 : waitSeconds // a wait gives new entries their positions
     const page = await retries.run(() => read(ctx, { ...query, limit: pageSize, wait }))
     if (!page) continue
     yield page

@@ -85,7 +85,7 @@ function chooseStart({ after, from, state }: Options, kept: Place | null): Start
     throw usageError(`${state} has a position: remove ${after === undefined ? '--from' : '--after'}, or the file`)
   if (kept) return kept.after === null ? {} : { after: kept.after }
   if (after !== undefined) return { after }
-  return from === undefined ? { after: 'newest' } : { from: startInstant(from, new Date()) }
+  return from === undefined ? { newest: true } : { from: startInstant(from, new Date()) }
 }
 
 function isWanted({ type, at }: Event, types: readonly string[] | undefined, earliest: number | null): boolean {

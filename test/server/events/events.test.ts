@@ -197,12 +197,12 @@ describe('GET /api/v1/events', () => {
     await own.create()
     const { length } = await readAll()
     await own.create()
-    expect(await read({ after: 'newest' })).toEqual({ data: [], next_after: length })
+    expect(await read({ newest: 'true' })).toEqual({ data: [], next_after: length })
   })
 
   it('rejects a position together with a time', async () => {
     const { status, body } = await service.call('GET', `${path}?after=1&from=2026-01-01T00:00:00Z`, { key: own.key })
-    expect([status, body.message]).toEqual([400, 'from: cannot be combined with after'])
+    expect([status, body.message]).toEqual([400, 'after, from and newest exclude each other.'])
   })
 
   it('when an entry was changed, says that it is unreadable', async () => {
