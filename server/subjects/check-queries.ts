@@ -66,6 +66,10 @@ function deciding(sql: Sql, reach: Reach, { subjectIds, purpose, siteId, onlyWit
       select s.id as site_id, a.* from sites s
       cross join lateral (${newestAnswer(sql, accountId, of)}) a
       where s.account_id = ${accountId} ${andReached(sql, reach, sql`s.id`)} ${siteId === undefined ? empty(sql) : sql`and s.id = ${siteId}`}
+        and exists (
+          select 1 from consents o
+          where o.account_id = ${accountId} and o.subject_id = q.subject_id and o.site_id = s.id
+        )
       ${at ? empty(sql) : sql`order by a.preferences ? ${purpose}::text desc, a.answered_at desc, a.id desc limit 1`}
     ) x`
 }

@@ -107,6 +107,20 @@ describe('access log', () => {
     expect(found).toEqual(days.toReversed())
   })
 
+  it('loses none of many requests for many persons at once', async () => {
+    const caller = { accountId: account.accountId, siteIds: null, kind: 'api_key', id: account.keyId } as const
+    const lost: number[] = []
+    const log = new AccessLog(service.sql, { subjectSecret }, reads => lost.push(reads))
+    const people = Array.from({ length: 1000 }, (_, index) => `person ${index}`)
+    const ask = async () => {
+      for (let requests = 0; requests < 6; requests += 1) await log.recordAll(caller, 'check', people)
+    }
+    await Promise.all(Array.from({ length: 4 }, ask))
+    await log.close()
+    expect(lost).toEqual([])
+    expect(await list('?subject_id=person%20999')).toHaveLength(24)
+  })
+
   it('has the last reads after an ordinary stop, and says how many it could not write', async () => {
     const caller = { accountId: account.accountId, siteIds: null, kind: 'api_key', id: account.keyId } as const
     const lost: number[] = []
