@@ -537,7 +537,7 @@ set -g __consentctl_table \
     '|stats|=stats|Count records, persons and their answers' \
     '|subject|=subject|Find, export and erase the data of a person, with proof' \
     '|requests|=requests|Manage the register of data subject requests' \
-    '|hold|=hold|Keep the records of a person from deletion' \
+    '|hold|=hold|Keep the records of a person from retention, purge and erasure' \
     '|receipt|=receipt|Print the signed receipt of a record' \
     '|evidence|=evidence|Write evidence of a record that verifies offline' \
     '|verify|=verify|Verify receipts, other signed documents and evidence, also offline' \

@@ -103,7 +103,7 @@ export const tree: Group = commands({
     close: ['Close a request and remove its identifiers', () => import('./commands/requests/close.ts')],
     report: ['Report how many requests were answered, and how fast', () => import('./commands/requests/report.ts')],
   }),
-  hold: group('Keep the records of a person from deletion', {
+  hold: group('Keep the records of a person from retention, purge and erasure', {
     add: ['Add a legal hold', () => import('./commands/holds/add.ts')],
     list: ['List the legal holds that stand', () => import('./commands/holds/list.ts')],
     remove: ['Remove a legal hold before its end', () => import('./commands/holds/remove.ts')],
