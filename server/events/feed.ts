@@ -1,8 +1,9 @@
 import type { Sql } from 'postgres'
+import * as z from 'zod'
 import type { Event, EventPage, EventQuery } from '../../src/contract/index.ts'
 import { parseInstant } from '../../src/contract/index.ts'
 import { type Reach, reaches } from '../db/reach.ts'
-import { placeEntries } from '../evidence/log.ts'
+import { placeEntries, requestMs } from '../evidence/log.ts'
 import { Failure } from '../failure.ts'
 import { type EventRow, findNewestPosition, findPositionBefore, listEventRows } from './queries.ts'
 
@@ -10,14 +11,16 @@ const defaultLimit = 100
 
 /**
  * Reads `limit` positions, of which a caller of some sites gets those of their records.
- * @throws Failure `invalid_request` for two of a position, a time and `newest`
+ * @throws Failure `invalid_request` for two of a position, a time and `newest`; `conflict` for a position that the log has lost
  */
 export async function getEvents(sql: Sql, reach: Reach, query: EventQuery): Promise<EventPage> {
   const start = await findStart(sql, reach.accountId, query)
   const rows = await listEventRows(sql, reach.accountId, start, query.limit ?? defaultLimit)
+  if (rows.length === 0 && start !== null && query.after !== undefined)
+    await requirePosition(sql, reach.accountId, start)
   const reached = reach.siteIds === null ? rows : rows.filter(({ site_id }) => site_id && reaches(reach, site_id))
   return {
-    data: reached.map(row => (row.document === null ? toEvent(row) : toAccountEvent(row, row.document))),
+    data: reached.map(row => (row.record_id === reach.accountId ? toAccountEvent(row) : toEvent(row))),
     next_after: rows.at(-1)?.position ?? start,
   }
 }
@@ -27,8 +30,16 @@ async function findStart(sql: Sql, accountId: string, { after, from, newest }: E
     throw new Failure('invalid_request', 'after, from and newest exclude each other.')
   if (from !== undefined) return await findPositionBefore(sql, accountId, parseInstant(from) ?? 0)
   if (!newest) return after ?? null
-  await placeEntries({ sql }, accountId)
+  const placed = await placeEntries({ sql, signal: AbortSignal.timeout(requestMs) }, accountId)
+  if (placed) return placed.size > 0 ? placed.size - 1 : null
   return await findNewestPosition(sql, accountId)
+}
+
+/** A log that was restored from a backup may have lost its last positions, and give them to other entries. */
+async function requirePosition(sql: Sql, accountId: string, after: number): Promise<void> {
+  const newest = (await findNewestPosition(sql, accountId)) ?? -1
+  if (after > newest)
+    throw new Failure('conflict', `The log ends at the position ${newest}, before ${after}: it lost events.`)
 }
 
 function toEvent(row: EventRow): Event {
@@ -71,8 +82,8 @@ function findChanged(before: Readonly<Record<string, unknown>>, after: Readonly<
   return Object.fromEntries(changed.filter(([, [old, now]]) => old !== now)) as Purposes
 }
 
-function toAccountEvent({ position, hash, version }: EventRow, document: string): Event {
-  const entry = readEntry(document)
+function toAccountEvent({ position, hash, version, document }: EventRow): Event {
+  const entry = readEntry(document ?? '')
   return {
     ...{ position, hash, record_id: null, version, site_id: null, accepted: null, purposes: null },
     type: entry ? `account.${entry.action}` : 'unreadable',
@@ -82,13 +93,18 @@ function toAccountEvent({ position, hash, version }: EventRow, document: string)
   }
 }
 
+const Entry = z.object({
+  action: z.string(),
+  at: z.string(),
+  actor: z.object({ kind: z.string() }),
+  target: z.object({ kind: z.string(), id: z.string() }),
+})
+
 /** Null if it was changed. */
 function readEntry(document: string) {
   try {
-    const { action, at, actor, target } = JSON.parse(document)
-    const texts = [action, at, actor.kind, target.kind, target.id].map(String)
-    const [verb, time, kind, what = '', id = ''] = texts
-    return { action: verb, at: new Date(time ?? '').toISOString(), actor: kind ?? null, target: { kind: what, id } }
+    const { action, at, actor, target } = Entry.parse(JSON.parse(document))
+    return { action, at: new Date(at).toISOString(), actor: actor.kind, target: { kind: target.kind, id: target.id } }
   } catch {
     return null
   }

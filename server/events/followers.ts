@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
-import { placeEntries } from '../evidence/log.ts'
+import { placeEntries, requestMs } from '../evidence/log.ts'
 import { unavailable } from '../failure.ts'
 
 const intervalMs = 1000
@@ -40,7 +40,8 @@ export class Followers {
 
   async #follow(accountId: string, waiting: Set<Follower>): Promise<void> {
     while (waiting.size > 0) {
-      const placed = await placeEntries({ sql: this.#sql }, accountId).catch(() => null) // tried again in a second
+      const bounded = { sql: this.#sql, signal: AbortSignal.timeout(requestMs) }
+      const placed = await placeEntries(bounded, accountId).catch(() => null) // tried again in a second
       for (const follower of waiting) {
         if ((placed?.size ?? 0) <= (follower.after ?? -1) + 1 && !follower.isOver()) continue
         waiting.delete(follower)

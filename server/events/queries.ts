@@ -57,7 +57,7 @@ export async function findPositionBefore(sql: Sql, accountId: string, time: numb
   const [row] = await sql<{ size: number }[]>`
     select tree_size::float8 as size from checkpoints
     where account_id = ${accountId} and created_at < ${new Date(time - backdatingToleranceMs)}
-    order by tree_size desc limit 1`
+    order by created_at desc, tree_size desc limit 1`
   return row ? row.size - 1 : null
 }
 

@@ -1,17 +1,15 @@
 import type { FastifyInstance } from 'fastify'
 import type { Sql } from 'postgres'
 import { events } from '../../src/contract/index.ts'
-import type { Admission } from '../admission.ts'
+import { Admission } from '../admission.ts'
 import { Later, route } from '../http/route.ts'
 import { getEvents } from './feed.ts'
 import { Followers } from './followers.ts'
 
-interface EventDeps {
-  readonly sql: Sql
-  readonly admission: Admission
-}
+/** One event may wake all followers: other requests of the account must not wait for them. */
+const admission = new Admission({ running: 5, perTenant: 2, waiting: 100, maxWaitMs: 4000 })
 
-export function eventRoutes(app: FastifyInstance, { sql, admission }: EventDeps): void {
+export function eventRoutes(app: FastifyInstance, { sql }: { readonly sql: Sql }): void {
   const followers = new Followers(sql)
   route(app, events.list, async ({ query }, { caller, request, setHeader }) => {
     const { wait = 0, limit, after } = query

@@ -7,7 +7,7 @@ import type { KeyChain } from '../../src/evidence/key-chain.ts'
 import { readCheckpoint, type SignedCheckpoint } from '../../src/evidence/signed.ts'
 import { toArrayLiteral } from '../db/fragments.ts'
 import { Failure } from '../failure.ts'
-import { type CheckpointRow, findLastCheckpoint, listPlaces, type PlaceRow, withTime } from './queries.ts'
+import { type CheckpointRow, listPlaces, type PlaceRow, readLastCheckpoint, withTime } from './queries.ts'
 import { readKeys } from './signer.ts'
 
 export interface Backdated {
@@ -83,8 +83,11 @@ export interface Place extends PlaceRow {
  */
 export async function findPlaces(sql: Sql, accountId: string, id: string, anchor: string): Promise<Place[]> {
   const chain = await readKeys(sql, anchor)
-  const newest = (await findLastCheckpoint(sql, accountId))?.tree_size ?? 0 // first, so that it covers no later entry
+  const { last, size: covered } = await readLastCheckpoint(sql, accountId) // first, so that it covers no later entry
+  const newest = last?.tree_size ?? 0
   const rows = await listPlaces(sql, accountId, id)
+  if (rows.some(({ leaf_index, size }) => size === null && leaf_index !== null && leaf_index < covered))
+    throw new Failure('internal_error', `The checkpoint of ${covered} leaves is missing; see consentctl admin verify.`)
   const found = await needSigned(sql, accountId, [...rows.map(({ size }) => size ?? 0), newest], chain)
   const sizeBefore = ({ size }: PlaceRow) => {
     const signed = found.get(size ?? newest)
@@ -114,19 +117,22 @@ export function toBackdated({ consent_id, version, at }: Dated, checkpoint: Date
   return at && checkpoint && isBackdated(at, checkpoint) ? [{ consent_id, version, at, checkpoint }] : []
 }
 
-/** Returns unlogged entries dated before a complete checkpoint. */
+/** Returns entries that no checkpoint covers, of a log of `size` covered leaves, dated before a complete checkpoint. */
 export async function listBackdated(
   sql: Sql,
   accountId: string,
-  checkpoint: Date,
+  { checkpoint, size }: { readonly checkpoint: Date; readonly size: number },
   after: Pick<Backdated, 'consent_id' | 'version'> | undefined,
   limit: number,
 ): Promise<Backdated[]> {
   return await sql<Backdated[]>`
     select l.consent_id, l.version, h.created_at as at, ${checkpoint}::timestamptz as checkpoint
-    from log_entries l ${withTime(sql, accountId)}
-    where l.account_id = ${accountId} and l.leaf_index is null
-      and h.created_at < ${new Date(checkpoint.getTime() - backdatingToleranceMs)}
+    from (
+      select consent_id, version from log_entries where account_id = ${accountId} and leaf_index is null
+      union all
+      select consent_id, version from log_entries where account_id = ${accountId} and leaf_index >= ${size}
+    ) as l ${withTime(sql, accountId)}
+    where h.created_at < ${new Date(checkpoint.getTime() - backdatingToleranceMs)}
       ${after ? sql`and (l.consent_id, l.version) > (${after.consent_id}::uuid, ${after.version}::integer)` : sql``}
     order by l.consent_id, l.version limit ${limit}`
 }

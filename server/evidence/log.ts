@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 import type { Checkpoint } from '../../src/contract/documents/checkpoint.ts'
 import { completeSize, entriesPerCheckpoint } from '../../src/evidence/dates.ts'
@@ -18,6 +19,7 @@ import {
   listLeaves,
   type Placed,
   placeLeaves,
+  readLastCheckpoint,
 } from './queries.ts'
 import { readKeys, type Signer } from './signer.ts'
 
@@ -71,17 +73,15 @@ export async function* coverAccount(log: Log, accountId: string): AsyncGenerator
   const end = await placeEntries(log, accountId)
   let complete: Date | null | undefined
   while (end && !log.signal?.aborted) {
-    const last = await findLastCheckpoint(sql, accountId)
+    const { last, size } = await readLastCheckpoint(sql, accountId)
     const from = last?.tree_size ?? 0
     const leaves = await listLeaves(sql, accountId, { from, below: end.size }, entriesPerCheckpoint)
     if (leaves.length === 0) return
     const keys = await readKeys(sql, log.signer.keyId)
     const tree = await openTree(log, accountId, last, keys)
+    if (size > from) throw new Error(`the checkpoint of ${size} leaves is missing; ${hint}`)
     complete ??= await findCompleteTime(sql, accountId, last, keys)
-    for (const [index, { leaf_index, hash }] of leaves.entries()) {
-      if (leaf_index !== from + index || !hash) throw new Error(`leaf ${from + index} is missing; ${hint}`)
-      tree.append(hash)
-    }
+    appendAll(tree, leaves)
     const next = await newCheckpoint(log.signer, accountId, { tree, last, keys, at: end.at })
     if (!(await tryAppend(sql, next))) return
     remember(log.signer, accountId, tree)
@@ -91,28 +91,42 @@ export async function* coverAccount(log: Log, accountId: string): AsyncGenerator
   }
 }
 
+/** @throws Error naming a missing leaf */
+function appendAll(tree: MerkleTree, leaves: readonly LeafRow[]): void {
+  for (const { leaf_index, hash } of leaves) {
+    if (leaf_index !== tree.size || !hash) throw new Error(`leaf ${tree.size} is missing; ${hint}`)
+    tree.append(hash)
+  }
+}
+
 /** In a statement. */
 const entriesPerPlacing = 2000
 
+const maxAttempts = 5
+
 /**
  * Gives a leaf to each entry that has none: those of records first, then those of the account. Returns the size of the
- * log at a time of which it has every entry; or null if another node is placing, or the signal is aborted.
+ * log at a time of which it has every entry; or null if other nodes are placing all the time, or the signal is aborted.
  */
 export async function placeEntries(
   { sql, signal }: Pick<Log, 'sql' | 'signal'>,
   accountId: string,
 ): Promise<{ readonly size: number; readonly at: Date } | null> {
   let after: Placed['last'] | undefined
-  try {
-    while (!signal?.aborted) {
-      const at = new Date() // before the read, so that no entry of its time is missing
-      const { size, placed, last } = await placeLeaves(sql, accountId, after, entriesPerPlacing)
-      const isFull = placed === entriesPerPlacing
-      if (!isFull && !after) return { size, at }
-      after = isFull && last?.[0] !== accountId ? last : undefined // at last from the first entry, so that none is left
+  for (let attempt = 0; attempt < maxAttempts && !signal?.aborted; ) {
+    const at = new Date() // before the read, so that no entry of its time is missing
+    const result = await placeLeaves(sql, accountId, after, entriesPerPlacing).catch((error: unknown) => {
+      if (!isOvertaken(error)) throw error
+      return null
+    })
+    if (result) {
+      const isFull = result.placed === entriesPerPlacing
+      if (!isFull && !after) return { size: result.size, at }
+      after = isFull && result.last?.[0] !== accountId ? result.last : undefined // at last from the first entry
+    } else {
+      attempt += 1
+      await delay(Math.random() * 50 * attempt)
     }
-  } catch (error) {
-    if (!isOvertaken(error)) throw error
   }
   return null
 }
@@ -127,7 +141,8 @@ export async function coverNow(log: Log, accountId: string): Promise<void> {
   await coverInRequest(log, accountId)
 }
 
-const requestMs = 4000
+/** For the work of a request. */
+export const requestMs = 4000
 
 export async function coverInRequest(log: Log, accountId: string): Promise<void> {
   const signal = AbortSignal.timeout(requestMs)

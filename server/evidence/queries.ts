@@ -81,11 +81,24 @@ export async function findUncoveredAccount(sql: Sql, accounts: Accounts): Promis
   return row?.account_id
 }
 
+/** `size`: that of the newest one, as the account has it; a larger one is missing. -1 if that was changed. */
+export async function readLastCheckpoint(
+  sql: Sql,
+  accountId: string,
+): Promise<{ readonly last: CheckpointRow | undefined; readonly size: number }> {
+  const [row] = await sql<(Partial<CheckpointRow> & { size: number })[]>`
+    select coalesce((select coalesce(checkpoint_size, -1) from accounts where account_id = ${accountId}), 0)::float8 as size, c.*
+    from (values (1)) as one left join lateral (
+      select ${checkpointColumns(sql)}
+      from checkpoints where account_id = ${accountId} and tree_size > 0 order by tree_size desc limit 1
+    ) c on true`
+  if (!row) throw new Error('the database returned no row')
+  const { size, ...last } = row
+  return { last: last.tree_size ? (last as CheckpointRow) : undefined, size }
+}
+
 export async function findLastCheckpoint(sql: Sql, accountId: string): Promise<CheckpointRow | undefined> {
-  const [row] = await sql<CheckpointRow[]>`
-    select ${checkpointColumns(sql)}
-    from checkpoints where account_id = ${accountId} and tree_size > 0 order by tree_size desc limit 1`
-  return row
+  return (await readLastCheckpoint(sql, accountId)).last
 }
 
 /** Condition that an entry of the log is of a reachable record: who reaches only some sites reaches no administrators' entry. */
@@ -292,8 +305,13 @@ export async function insertCheckpoint(
   { account_id, tree_size, from_size, root_hash, frontier, document, created_at }: CheckpointRow,
 ): Promise<void> {
   await sql`
-    insert into checkpoints (account_id, tree_size, from_size, root_hash, frontier, document, created_at)
-    values (${account_id}, ${tree_size}, ${from_size}, ${root_hash}, ${frontier}, ${document}, ${created_at})`
+    with added as (
+      insert into checkpoints (account_id, tree_size, from_size, root_hash, frontier, document, created_at)
+      values (${account_id}, ${tree_size}, ${from_size}, ${root_hash}, ${frontier}, ${document}, ${created_at})
+      returning account_id, tree_size
+    )
+    update accounts a set checkpoint_size = added.tree_size from added
+    where a.account_id = ${account_id} and a.account_id = added.account_id`
 }
 
 export function checkpointColumns(sql: Sql) {

@@ -4,7 +4,7 @@ import { findCheckpointProblem, findKeyLogProblem, type KeyChain } from '../../s
 import { MerkleTree } from '../../src/evidence/merkle.ts'
 import type { SignedCheckpoint } from '../../src/evidence/signed.ts'
 import { type Backdated, listBackdated, toBackdated, tryReadCheckpoint } from '../evidence/backdating.ts'
-import { type CheckpointRow, findLastCheckpoint, type LeafRow, listLeaves } from '../evidence/queries.ts'
+import { type CheckpointRow, type LeafRow, listLeaves, readLastCheckpoint } from '../evidence/queries.ts'
 import { listCheckpoints, listMisplaced, listUnindexed } from './queries.ts'
 import { type Found, pages, reading, type Work } from './work.ts'
 
@@ -21,7 +21,10 @@ const rowsPerPage = 200
 export async function* verifyLog(work: Work, log: AccountLog): AsyncGenerator<readonly Found[]> {
   const { sql, signal, inspected } = work
   const { accountId } = log
-  const size = (await reading(() => findLastCheckpoint(sql, accountId)))?.tree_size ?? 0
+  const { last: newest, size: expected } = await reading(() => readLastCheckpoint(sql, accountId))
+  const size = newest?.tree_size ?? 0
+  if (expected < 0) yield [{ problem: 'changed', detail: 'checkpoint_size of the account was changed' }]
+  if (expected > size) yield [{ problem: 'lost', detail: `the newest checkpoint, of ${expected} leaves, is missing` }]
   const verifier = new LogVerifier(sql, log, size)
   const kept = log.kept.toSorted((one, other) => one.checkpoint.tree_size - other.checkpoint.tree_size)
   const stored = pages<CheckpointRow>(rowsPerPage, last =>
@@ -39,7 +42,7 @@ export async function* verifyLog(work: Work, log: AccountLog): AsyncGenerator<re
   const { before } = verifier
   if (log.withTimes && before)
     for await (const page of pages<Backdated>(rowsPerPage, last =>
-      reading(() => listBackdated(sql, accountId, before, last, rowsPerPage)),
+      reading(() => listBackdated(sql, accountId, { checkpoint: before, size }, last, rowsPerPage)),
     )) {
       signal.throwIfAborted()
       yield page.map(describe)

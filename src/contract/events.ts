@@ -77,6 +77,7 @@ export const events = {
     summary: 'Follow what happens to the records of the account',
     path: '/api/v1/events',
     unit: 'optional',
+    errors: ['conflict'],
     query: EventQuery,
     response: EventPage,
   }),
@@ -88,7 +89,7 @@ export const eventsDocs: ResourceDocs<typeof events> = {
   endpoints: {
     list: {
       description:
-        'An entry gets its position after it is committed: at the next checkpoint, or within a second while somebody waits. Positions and hashes never change, so a follower that keeps the last position misses nothing; a key of all sites gets every position. Of a purged record the purposes are gone, also in its earlier events, and a `withdrawn` may then be an `updated`. It is never rejected for quota.',
+        'An entry gets its position after it is committed: at the next checkpoint, or within a second while somebody waits. Positions and hashes never change, so a follower that keeps the last position misses nothing; a key of all sites gets every position. Of a purged record the purposes are gone, also in its earlier events, and a `withdrawn` may then be an `updated`. An `after` that the log does not have is a 409: it was restored from a backup and lost events. It is never rejected for quota.',
       success: 'A page, empty if nothing happened in time.',
     },
   },

@@ -56,7 +56,7 @@ describe.each(engines)('admin purge beside a running server, on $name', ({ args 
     const { code, stdout, stderr } = await runBinary(command, { env: env() })
     expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' })
     const left = records - (counts.at(-1) ?? 0)
-    expect(stdout).toBe(left > 0 ? `${account.accountId}\t0\t${left}\n` : '')
+    expect(stdout).toBe(left > 0 ? `${account.accountId}\t0\t${left}\t0\n` : '')
     expect(counts[0]).toBeLessThan(records)
     expect(await purgedOf(sql)).toBe(records)
     expect(await brokenChains(sql, account.accountId)).toEqual([])
@@ -75,7 +75,7 @@ describe.each(engines)('admin purge beside a running server, on $name', ({ args 
       code: 130,
       stderr: expect.stringMatching(/^purged \d+ records\ninterrupted: run it again to purge the rest\n$/),
     })
-    expect(stdout).toBe(`${account.accountId}\t0\t${done}\n`)
+    expect(stdout).toBe(`${account.accountId}\t0\t${done}\t0\n`)
     expect(done).toBeLessThan(4000)
     expect(await brokenChains(sql, account.accountId)).toEqual([])
   })

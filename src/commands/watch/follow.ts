@@ -29,7 +29,7 @@ const longestPauseMs = 30_000
  * @throws CliError `not_offered` (exit 2)
  */
 export async function* follow(ctx: Context, { isOnce, ...start }: Following): AsyncGenerator<EventPage> {
-  const retries = new Retries(ctx)
+  const retries = new Retries(ctx, isOnce)
   let query: EventQuery = start
   while (!ctx.interruption.aborted) {
     const isFirst = query.from !== undefined || query.newest === true
@@ -49,11 +49,14 @@ function read(ctx: Context, query: EventQuery): Promise<EventPage> {
 
 class Retries {
   readonly #ctx: Context
+  /** Then a failure ends it, after the client's own retries. */
+  readonly #isOnce: boolean
   #hasBegun = false
   #failures = 0
 
-  constructor(ctx: Context) {
+  constructor(ctx: Context, isOnce: boolean) {
     this.#ctx = ctx
+    this.#isOnce = isOnce
   }
 
   /** Null after a failure that may pass, or an interruption. */
@@ -67,7 +70,8 @@ class Retries {
       return result
     } catch (error) {
       if (interruption.aborted) return null
-      if (!this.#hasBegun || ![exit.temporary, exit.quota].some(code => code === exitOf(error))) throw error
+      if (this.#isOnce || !this.#hasBegun || ![exit.temporary, exit.quota].some(code => code === exitOf(error)))
+        throw error
       if (this.#failures === 0) await this.#ctx.warn(`${explain(error).message}; trying again`)
       this.#failures += 1
       const pause = Math.min(longestPauseMs, 1000 * 2 ** this.#failures) * (0.5 + Math.random() / 2)

@@ -6,6 +6,8 @@ import { openDraft, partOf } from '../../io/new-file.ts'
 /** What `--state` keeps. */
 const Place = z.strictObject({
   instance: z.string(),
+  /** Null if the instance does not tell it. */
+  account_id: z.string().nullable(),
   /** Of the last event that was handled. Null if there was none. */
   after: z.int().min(0).nullable(),
   /** Of `--verify`: the Merkle tree of the events up to there, as the roots of its largest full subtrees. */
@@ -15,15 +17,20 @@ export type Place = z.output<typeof Place>
 
 /**
  * Returns null if there is no such file yet. Fails now if it could not be written later.
- * @throws CliError usage (exit 2), also if it is of another instance; invalid_data (exit 5) if it is damaged
+ * @throws CliError usage (exit 2), also if it is of another instance or account; invalid_data (exit 5) if it is damaged
  */
-export async function openPlace(file: string, instance: string): Promise<Place | null> {
+export async function openPlace(
+  file: string,
+  { instance, account_id }: Pick<Place, 'instance' | 'account_id'>,
+): Promise<Place | null> {
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return null
     throw usageError(`${file} cannot be read: ${error.code}`)
   })
   const place = text === null ? null : parse(file, text)
   if (place && place.instance !== instance) throw usageError(`${file} is of ${place.instance}, not of ${instance}`)
+  if (place && place.account_id !== account_id)
+    throw usageError(`${file} is of the account ${place.account_id}, not of ${account_id}`)
   await write(file, null).catch((error: NodeJS.ErrnoException) => {
     throw usageError(`${file} cannot be written: ${error.code}`)
   })

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Context } from '../../context.ts'
 import { type Event, events } from '../../contract/events.ts'
 import { log } from '../../contract/log.ts'
@@ -68,7 +69,7 @@ export class Proof {
 export async function treeUpTo(ctx: Pick<Context, 'api'>, after: number | null): Promise<MerkleTree> {
   if (after === null) return new MerkleTree()
   const { api } = ctx
-  await api.text(log.addCheckpoint, {}) // of which that event is a leaf
+  await coverPosition(ctx, after)
   const { path } = await api.call(log.inclusion, { query: { leaf_index: String(after), tree_size: String(after + 1) } })
   const frontier = Buffer.concat(path.toReversed().map(hash => Buffer.from(hash, 'hex')))
   const tree = new MerkleTree(after, frontier)
@@ -76,6 +77,17 @@ export async function treeUpTo(ctx: Pick<Context, 'api'>, after: number | null):
   if (!event) throw notProved(`the event ${after} is missing`)
   tree.append(Buffer.from(event.hash, 'hex'))
   return tree
+}
+
+const maxAttempts = 5
+
+/** Until a checkpoint has the event: none is made within a second of another. */
+async function coverPosition({ api }: Pick<Context, 'api'>, position: number): Promise<void> {
+  for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
+    const { checkpoint } = readCheckpoint(await api.text(log.addCheckpoint, {}))
+    if (checkpoint.tree_size > position) return
+    await delay(1000)
+  }
 }
 
 async function findEvent({ api }: Pick<Context, 'api'>, position: number): Promise<Event | undefined> {

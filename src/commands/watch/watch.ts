@@ -60,14 +60,16 @@ Examples:
 }
 
 async function* pages(ctx: Context, options: Options): AsyncGenerator<readonly Event[]> {
-  const { state, from, exec: shell, concurrency, once } = options
-  if (concurrency !== undefined && shell === undefined) throw usageError('--concurrency requires --exec')
-  const instance = requireBaseUrl(ctx.settings)
-  const kept = state === undefined ? null : await openPlace(state, instance)
+  const { state, exec: shell, concurrency, once } = options
+  requireConsistent(options, ctx.globals.out)
+  const { account_id, site_ids } = await identify(ctx.api)
+  if (options.verify) requireEverySite({ site_ids })
+  const of = { instance: requireBaseUrl(ctx.settings), account_id }
+  const kept = state === undefined ? null : await openPlace(state, of)
   const start = chooseStart(options, kept)
-  const earliest = from === undefined ? null : parseInstant(startInstant(from, new Date()))
+  const earliest = start.from === undefined ? null : parseInstant(start.from)
   const keep = async (after: number | null) => {
-    if (state !== undefined) await writePlace(state, { instance, after, ...(proof && { tree: proof.tree }) })
+    if (state !== undefined) await writePlace(state, { ...of, after, ...(proof && { tree: proof.tree }) })
   }
   let proof: Proof | null = null
   for await (const { data, next_after } of follow(ctx, { ...start, isOnce: once === true })) {
@@ -77,6 +79,12 @@ async function* pages(ctx: Context, options: Options): AsyncGenerator<readonly E
     else if (wanted.length > 0) yield wanted
     await keep(next_after)
   }
+}
+
+/** The file of `--out` appears only at the end, when the position is kept for long. */
+function requireConsistent({ state, exec: shell, concurrency }: Options, out: string | undefined): void {
+  if (concurrency !== undefined && shell === undefined) throw usageError('--concurrency requires --exec')
+  if (state !== undefined && out !== undefined) throw usageError('--state cannot be combined with --out')
 }
 
 function chooseStart({ after, from, state }: Options, kept: Place | null): Start {
@@ -106,7 +114,6 @@ async function prove(
 
 /** `after`: null, or below 0, if the events begin with the first. */
 async function openProof(ctx: Context, kept: Place | null, after: number | null): Promise<Proof> {
-  requireEverySite(await identify(ctx.api))
   const { tree } = kept ?? {}
   const isOfPlace = tree !== undefined && tree.size === (kept?.after ?? -1) + 1
   if (isOfPlace) return new Proof(ctx, new MerkleTree(tree.size, Buffer.from(tree.frontier, 'hex')))

@@ -49,6 +49,15 @@ it('prints what happened since a time, and with --state what happened since the 
   ])
   expect(await watch('--once', '--state', state())).toEqual({ code: 0, stdout: '', stderr: '' })
   expect(await watch('--once', '--state', state(), '--from', '1h')).toMatchObject({ code: 2 })
+  expect(await watch('--once', '--state', state(), '--out', inFolder('rows'))).toMatchObject({ code: 2 })
+  const lost = { ...place(), after: place().after + 5 }
+  writeFileSync(inFolder('lost.json'), JSON.stringify(lost))
+  expect(await watch('--once', '--state', inFolder('lost.json'))).toMatchObject({
+    code: 5,
+    stderr: expect.stringContaining('it lost events'),
+  })
+  writeFileSync(inFolder('lost.json'), JSON.stringify({ ...lost, account_id: 'another' }))
+  expect(await watch('--once', '--state', inFolder('lost.json'))).toMatchObject({ code: 2 })
   expect(await watch('--state', inFolder('none', 'feed.json'))).toMatchObject({
     code: 2,
     stderr: expect.stringContaining('feed.json cannot be written: ENOENT'),

@@ -116,6 +116,7 @@ it('a history rewritten with its log and new checkpoints is detected only by a k
   await rewrite()
   await sql`update log_entries set leaf_index = null`
   await sql`delete from checkpoints`
+  await sql`update accounts set checkpoint_size = 0`
   await expect(coverAll({ sql, signer })).rejects.toThrow('the checkpoint of 6 leaves')
   await coverAll({ sql, signer: await openSigner(sql, null) }) // a node that has signed nothing of it yet
   expect(await found()).toEqual([])
@@ -127,6 +128,10 @@ it('a history rewritten with its log and new checkpoints is detected only by a k
 it('an end truncated in all tables is detected only by a kept checkpoint', async () => {
   const before = await kept()
   await sql`delete from checkpoints where tree_size = 6`
+  expect(await found()).toContainEqual(
+    expect.objectContaining({ problem: 'lost', detail: expect.stringContaining('6 leaves') }),
+  )
+  await sql`update accounts set checkpoint_size = 4`
   const cut = await sql<{ consent_id: string; version: number }[]>`
     delete from log_entries where leaf_index >= 4 returning consent_id, version`
   for (const { consent_id, version } of cut) {

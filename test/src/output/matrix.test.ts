@@ -41,6 +41,7 @@ const elsewhere = [
   'admin verify',
   'auth token',
   'check',
+  'watch',
   ...['add', 'list', 'remove'].map(name => `hold ${name}`),
   'evidence',
   'help',

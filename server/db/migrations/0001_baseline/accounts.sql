@@ -10,6 +10,7 @@ create table accounts (
   monthly_quota bigint check (monthly_quota >= 0), -- requests a calendar month; null is unlimited
   entries integer not null default 0, -- version of the last of account_entries
   entries_head bytea, -- its hash; null if there is none
+  checkpoint_size bigint not null default 0, -- tree_size of the newest checkpoint: a missing one shows
   created_at timestamptz(3) not null
 );
 

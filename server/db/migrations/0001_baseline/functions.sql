@@ -56,9 +56,6 @@ declare
   placed integer;
   last jsonb;
 begin
-  select leaf_index + 1 into size from log_entries
-  where account_id = for_account and leaf_index is not null order by leaf_index desc limit 1;
-  size := coalesce(size, 0);
   select count(*), array_agg(distinct consent_id), jsonb_object_agg(consent_id::text || ' ' || version::text, position),
     (array_agg(jsonb_build_array(consent_id, version) order by position desc))[1]
   into found, ids, places, last from (
@@ -74,6 +71,10 @@ begin
     ) as entries
     order by position limit most
   ) as leaves;
+  -- After the entries were read, so that it counts those that another statement placed in between.
+  select leaf_index + 1 into size from log_entries
+  where account_id = for_account and leaf_index is not null order by leaf_index desc limit 1;
+  size := coalesce(size, 0);
   -- Without a join, which may be planned as if there were one new entry.
   update log_entries set leaf_index = size + (places->>(consent_id::text || ' ' || version::text))::bigint
   where account_id = for_account and consent_id = any (ids) and leaf_index is null

@@ -60,8 +60,9 @@ create table checkpoints (
   primary key (account_id, tree_size),
   unique (account_id, from_size)
 );
--- Finds the newest checkpoints of all accounts.
+-- Finds the newest checkpoints of all accounts, and the last one of an account before a time.
 create index checkpoints_by_time on checkpoints (created_at);
+create index checkpoints_of_account_by_time on checkpoints (account_id, created_at, tree_size);
 
 -- Timestamps of checkpoints (RFC 3161), as the authority answered. Without a foreign key to checkpoints, because a token
 -- tells of a checkpoint that is gone.
