@@ -321,7 +321,8 @@ class Writer {
 
   #shown(): Words {
     const locale = this.#pack.record.notice_locale
-    return locale ? this.#say('shown', { language: nameLanguage(locale) }) : this.#say('not_shown')
+    if (locale) return this.#say('shown', { language: nameLanguage(locale) })
+    return this.#say(this.#isPurged ? 'purged_language' : 'not_shown')
   }
 
   #purposes(): Block[] {
