@@ -188,7 +188,7 @@ export interface PlaceRow {
   readonly at: Date
   /** Null if the log lacks it. */
   readonly hash: Buffer | null
-  /** Null until a checkpoint covers the entry. */
+  /** Null until the entry is in the log. */
   readonly leaf_index: number | null
   readonly size: number | null
 }

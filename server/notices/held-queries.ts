@@ -6,7 +6,7 @@ export interface SiteVersion {
   readonly version: number
 }
 
-/** A published notice whose publication a checkpoint covers. */
+/** A published notice whose publication is in the log. */
 export interface HeldNotice {
   /** Version of the publication's entry in the administrators' log. */
   readonly entry: number
@@ -59,7 +59,7 @@ export interface PublicationRow {
   readonly version: number
   readonly document: string
   readonly hash: Buffer
-  /** Null until a checkpoint covers it. */
+  /** Null until it is in the log. */
   readonly leaf_index: number | null
 }
 
@@ -71,7 +71,7 @@ export function findPublications(sql: Sql, accountId: string, versions: readonly
     where e.account_id = ${accountId} and e.version = any (${toArrayLiteral(versions)}::integer[])`
 }
 
-/** Returns null until a checkpoint covers the record's first entry. */
+/** Returns null until the record's first entry is in the log. */
 export async function findFirstLeaf(sql: Sql, accountId: string, recordId: string): Promise<number | null> {
   const [row] = await sql<{ leaf_index: number | null }[]>`
     select leaf_index::float8 as leaf_index from log_entries

@@ -8,7 +8,7 @@ import { findHeld, type HeldNotice, type SiteVersion } from './held-queries.ts'
 export type { HeldNotice, SiteVersion } from './held-queries.ts'
 
 export interface Found {
-  /** Null until a checkpoint covers the publication. */
+  /** Null until the publication is in the log. */
   readonly notice: HeldNotice | null
   /** True if each consent needs a published notice. */
   readonly isStrict: boolean

@@ -17,6 +17,7 @@ import type { Caller } from '../auth/caller.ts'
 import { type CursorScope, decodeCursor, encodeCursor } from '../cursor.ts'
 import { toJson } from '../db/rows.ts'
 import { coverInRequest, type Log } from '../evidence/log.ts'
+import { findLastCheckpoint } from '../evidence/queries.ts'
 import type { Signer } from '../evidence/signer.ts'
 import { Failure, noSite, unavailable } from '../failure.ts'
 import { updateSite } from '../sites/queries.ts'
@@ -152,14 +153,19 @@ const coverIntervalMs = 50
 const maxCovers = 20
 
 async function untilHeld(deps: NoticeDeps, key: NoticeKey, row: NoticeRow): Promise<NoticeRow> {
-  if (row.leaf_index !== null) return row
-  for (let attempt = 0; attempt < maxCovers; attempt += 1) {
+  let present = row
+  for (let attempt = 0; !(await isCovered(deps, key, present)); attempt += 1) {
+    if (attempt === maxCovers) throw unavailable('The notice is published, but not in the signed log yet.')
     if (attempt > 0) await delay(coverIntervalMs)
     await coverInRequest(deps, key.accountId)
-    const present = await requireNotice(deps.sql, key)
-    if (present.leaf_index !== null) return present
+    present = await requireNotice(deps.sql, key)
   }
-  throw unavailable('The notice is published, but not in the signed log yet.')
+  return present
+}
+
+/** A follower of events may have placed the publication before a checkpoint. */
+async function isCovered({ sql }: NoticeDeps, { accountId }: NoticeKey, { leaf_index }: NoticeRow): Promise<boolean> {
+  return leaf_index !== null && leaf_index < ((await findLastCheckpoint(sql, accountId))?.tree_size ?? 0)
 }
 
 function isInEffect({ effective_from }: NoticeRow): boolean {

@@ -50,7 +50,7 @@ export interface VersionRow extends State, FactColumns, RecordColumns {
   readonly digits: string | null
   readonly hash: Buffer | null
   readonly logged: Buffer | null
-  /** Null until a checkpoint covers it. */
+  /** Null until it is in the log. */
   readonly leaf_index: number | null
 }
 

@@ -35,7 +35,7 @@ export interface Stored {
   readonly log: Map<number, Buffer>
   /** The newest, as a purge may seal them; kept only on request. */
   readonly answers: Answer[]
-  /** Leaf of the first entry; null until a checkpoint covers it. */
+  /** Leaf of the first entry; null until it is in the log. */
   firstLeaf: number | null
   /** Versions with a number that JavaScript cannot represent; null stands for the record. */
   readonly inexact: (number | null)[]

@@ -110,7 +110,7 @@ export const Notice = NoticeManifest.extend({
   published_entry: Count.meta({ minimum: 1 })
     .nullable()
     .describe('The version of the administrators’ entry of its publication; null of a draft.'),
-  leaf_index: Count.nullable().describe('The place of that entry in the log; null until a checkpoint covers it.'),
+  leaf_index: Count.nullable().describe('The place of that entry in the log; null until it is there.'),
 })
 export type Notice = z.output<typeof Notice>
 

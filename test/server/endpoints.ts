@@ -339,9 +339,14 @@ export async function accountRows(
   tables ??= await sql<{ name: string }[]>`
     select table_name as name from information_schema.columns
     where table_schema = 'public' and column_name = 'account_id'`
+  const omitted = without.includes('checkpoints') ? 'checkpoint_size' : ''
   const rows = tables
     .filter(({ name }) => name !== 'subject_reads' && !without.includes(name))
-    .map(({ name }) => sql`select ${`${name} `} || t::text as row from ${sql(name)} t where account_id = ${accountId}`)
+    .map(
+      ({ name }) => sql`
+        select ${`${name} `} || (to_jsonb(t) - ${omitted}::text)::text as row
+        from ${sql(name)} t where account_id = ${accountId}`,
+    )
   const found = await sql<{ row: string }[]>`${rows.reduce((all, row) => sql`${all} union all ${row}`)} order by 1`
   return found.map(({ row }) => row)
 }
