@@ -52,7 +52,7 @@ const maxAnswers = 500
 
 /** Keeps the entry if its acceptance or its choices differ from those of the entry before. */
 function addAnswer(answers: Answer[], { version, accepted, preferences }: ChainEntry): void {
-  const choices = Object.entries(preferences).filter(
+  const choices = Object.entries(preferences ?? {}).filter(
     (choice): choice is [string, boolean] => typeof choice[1] === 'boolean',
   )
   const answer = { version, accepted, preferences: Object.fromEntries(choices) }

@@ -4,7 +4,8 @@ import { action, Count, collect, nonEmpty } from '../../cli/action.ts'
 import { many } from '../../cli/output.ts'
 import { startInstant } from '../../cli/time.ts'
 import type { Context } from '../../context.ts'
-import type { Event } from '../../contract/events.ts'
+import { auditActions } from '../../contract/audit.ts'
+import { type Event, eventTypes } from '../../contract/events.ts'
 import { parseInstant } from '../../contract/instant.ts'
 import { usageError } from '../../errors/errors.ts'
 import { MerkleTree } from '../../evidence/merkle.ts'
@@ -16,6 +17,12 @@ import { openPlace, type Place, writePlace } from './place.ts'
 import { Proof, treeUpTo } from './proof.ts'
 import { runForEvents } from './run.ts'
 
+const types: readonly string[] = [...eventTypes, ...auditActions.map(verb => `account.${verb}`)]
+
+function isType(name: string): boolean {
+  return types.includes(name)
+}
+
 const Options = z.strictObject({
   after: z
     .string()
@@ -24,7 +31,7 @@ const Options = z.strictObject({
     .optional(),
   from: nonEmpty.optional(),
   state: nonEmpty.optional(),
-  type: z.array(nonEmpty).optional(),
+  type: z.array(z.string().refine(isType, `must be ${eventTypes.join(', ')}, or account. and an action`)).optional(),
   exec: nonEmpty.optional(),
   concurrency: Count.optional(),
   verify: z.literal(true).optional(),
@@ -49,8 +56,9 @@ erased, restored, purged, and account.… for changes of settings. Begins now, w
 expiry is no event: consentctl list --expired.
 
 Every change has a position, without gaps. With --state, nothing is missed between two runs; what was printed last may
-come again after a crash. A lost connection is made again. A command of --exec that fails ends it with 8. --verify
-needs a key of every site, and ends it with 5 for a gap or a change of the past.
+come again after a crash. A lost connection is made again. Ctrl-C and SIGTERM end it with 0, a command of --exec that
+fails with 8, and a log that lost events with 5. --verify needs a key of every site, and ends it with 5 for a gap or a
+change of the past.
 
 Examples:
   $ consentctl watch --type withdrawn --type erased -o ndjson
@@ -71,12 +79,14 @@ async function* pages(ctx: Context, options: Options): AsyncGenerator<readonly E
   const keep = async (after: number | null) => {
     if (state !== undefined) await writePlace(state, { ...of, after, ...(proof && { tree: proof.tree }) })
   }
+  const run = { concurrency: concurrency ?? 1, keep, interruption: ctx.interruption }
   let proof: Proof | null = null
   for await (const { data, next_after } of follow(ctx, { ...start, isOnce: once === true })) {
     if (options.verify) proof = await prove(ctx, proof ?? kept, data, next_after)
     const wanted = data.filter(event => isWanted(event, options.type, earliest))
-    if (shell !== undefined) await runForEvents(wanted, { command: shell, concurrency: concurrency ?? 1, keep })
-    else if (wanted.length > 0) yield wanted
+    if (shell === undefined) {
+      if (wanted.length > 0) yield wanted
+    } else if (!(await runForEvents(wanted, { ...run, command: shell }))) return
     await keep(next_after)
   }
 }

@@ -127,6 +127,26 @@ it('runs a command for each event, those of a record in order, and keeps the pla
     ])
 })
 
+it('when it is interrupted while a command runs, ends with 0, and the next run repeats the event', async () => {
+  const out = inFolder(`${account().accountId}.ndjson`)
+  await watch('--once', '--state', state())
+  const record = await id('a')
+  const signals = new EventEmitter()
+  const watching = run(['watch', '--state', state(), '--exec', `cat >> ${quote(out)}; sleep 2; exit 1`], { signals })
+  await expect.poll(() => existsSync(out), { timeout: 20_000 }).toBe(true)
+  signals.emit('SIGINT')
+  expect(await watching).toMatchObject({ code: 0, stderr: '' })
+  const next = await watch('--once', '--state', state())
+  expect(rows(next.stdout).map(({ record_id }) => record_id)).toEqual([record])
+})
+
+it('rejects an unknown type', async () => {
+  expect(await watch('--once', '--type', 'withdrawl')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('must be created, imported, updated, withdrawn'),
+  })
+})
+
 it('compares events with signed checkpoints, and ends with 5 after a change of the past', async () => {
   await id('a')
   const verify = ['--verify', '--state', state(), '--once']
