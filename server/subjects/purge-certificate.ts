@@ -31,8 +31,9 @@ export async function certifyPurge(
     const isVerified = new Set(verified.map(({ record }) => record))
     for (const { record, entries } of records.filter(hasRecord)) {
       const state = isVerified.has(record) ? findState(record) : 'unverified'
-      found.push({ id: record.id, site_id: record.site_id, state, ...instantsOf(record), ...sealedIn(entries) })
-      if (state === 'purged') purged.push({ ...toCertified(record), ...sealedIn(entries) })
+      const sealed = sealedIn(entries, state)
+      found.push({ id: record.id, site_id: record.site_id, state, ...instantsOf(record), ...sealed })
+      if (state === 'purged') purged.push({ ...toCertified(record), ...sealed })
     }
   }
   const id = newId()
@@ -92,8 +93,9 @@ function hasRecord(stored: Stored): stored is Stored & { record: StoredRecord } 
   return stored.record !== null
 }
 
-function sealedIn(entries: Stored['entries']): { sealed?: { basis: string; until: string } } {
-  const sealed = entries.at(-1)?.sealed
+/** Of a verified purge: another one may have been changed. */
+function sealedIn(entries: Stored['entries'], state: string): { sealed?: { basis: string; until: string } } {
+  const sealed = state === 'purged' ? entries.at(-1)?.sealed : null
   return sealed ? { sealed: { basis: sealed.basis, until: sealed.until } } : {}
 }
 

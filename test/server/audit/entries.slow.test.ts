@@ -162,17 +162,23 @@ describe('entries of the administrators’ log', () => {
 
   it('when changes are concurrent, form one chain without forks', async () => {
     const count = 40
+    let sent = 0
+    const send: typeof service.call = (...args) => {
+      sent += 1
+      return service.call(...args)
+    }
     await Promise.all(
       Array.from({ length: count }, (_, n) =>
         untilAdmitted(() =>
           n % 4 === 3
-            ? service.call('POST', '/api/v1/keys', { body: { name: `key ${n}` }, headers: session })
-            : service.call('PATCH', path(), { body: { name: `name ${n}`, policy_version: n + 2 }, headers: session }),
+            ? send('POST', '/api/v1/keys', { body: { name: `key ${n}` }, headers: session })
+            : send('PATCH', path(), { body: { name: `name ${n}`, policy_version: n + 2 }, headers: session }),
         ),
       ),
     )
     const entries = (await readChain()).slice(1)
-    expect(entries).toHaveLength(count)
+    expect(entries.length).toBeGreaterThanOrEqual(count)
+    expect(entries.length).toBeLessThanOrEqual(sent) // a change answered with 503 may have been made, and was sent again
     let name: unknown
     for (const { before, after } of entries.filter(({ action }) => action === 'site_updated')) {
       if (name !== undefined) expect(before?.['name']).toBe(name)

@@ -12,7 +12,7 @@ const add = async (until = '90d') =>
   )
 
 describe('hold', () => {
-  it('when a hold stands, subject erase exits with 5 and tells why, and subject resume goes on after its removal', async () => {
+  it('when a hold stands, subject erase exits with 5, tells why and leaves no job, and succeeds after its removal', async () => {
     await create(maria)
     const { id, held_until } = await add()
     expect((await hold('list', '-q')).stdout).toBe(`${id}\n`)
@@ -22,8 +22,9 @@ describe('hold', () => {
     expect((await run(['subject', 'find', maria, '-q'])).stdout).toMatch(/^\S+\n$/)
     expect((await hold('remove', id, '--yes', '-q')).stdout).toBe(`${id}\n`)
     expect((await hold('list', '-q')).stdout).toBe('')
-    const resumed = await run(['subject', 'resume', 'last'])
-    expect(resumed.code, resumed.stderr).toBe(0)
+    expect((await run(['subject', 'resume', 'last'])).stderr).toContain('no job to resume')
+    const again = await run(['subject', 'erase', maria, '--ticket', 'DSR-7', '--yes'])
+    expect(again.code, again.stderr).toBe(0)
     const found: { state: string }[] = JSON.parse((await run(['subject', 'find', maria, '--json'])).stdout)
     expect(found.map(({ state }) => state)).toEqual(['deleted'])
   })
