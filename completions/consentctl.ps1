@@ -134,7 +134,7 @@ history|--checkpoint|files|with --verify, also prove that the log of a saved che
 check|--purpose|none|the purpose: a key of the preferences, such as marketing
 check|--site|@sites|only records of this site
 check|--at|none|the state at this time: RFC 3339, 2026-01-31 (end of day, UTC), 7d or 24h ago
-check|--file|files|check every line of a list, and write those who consent to --out
+check|--file|files|check every line of a list, and write those that are allowed to --out
 check|--column|none|column or field of the list with the identifier (subject_id)
 check|--stopped-out|files|write the other lines to a new file
 check|--receipt-out|files|write a signed receipt to a new file

@@ -1,7 +1,6 @@
 import type { Sql } from 'postgres'
 import * as z from 'zod'
-import type { Event, EventPage, EventQuery } from '../../src/contract/index.ts'
-import { parseInstant } from '../../src/contract/index.ts'
+import { type Event, type EventPage, type EventQuery, parseInstant } from '../../src/contract/index.ts'
 import { type Reach, reaches } from '../db/reach.ts'
 import { placeEntries, requestMs } from '../evidence/log.ts'
 import { Failure } from '../failure.ts'

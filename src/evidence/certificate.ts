@@ -200,7 +200,7 @@ class Writer {
     ]
   }
 
-  /** What no list of purposes says. */
+  /** About the record as a whole, if no list of purposes has its state. */
   #whole(purposes: readonly Purpose[]): Words[] {
     const { history } = this.#pack
     const state = this.#wholeState

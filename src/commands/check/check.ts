@@ -42,7 +42,7 @@ export function check(command: Command, ctx: Context): void {
     .requiredOption('--purpose <name>', 'the purpose: a key of the preferences, such as marketing')
     .option('--site <site>', 'only records of this site')
     .option('--at <time>', 'the state at this time: RFC 3339, 2026-01-31 (end of day, UTC), 7d or 24h ago')
-    .option('--file <path|->', 'check every line of a list, and write those who consent to --out')
+    .option('--file <path|->', 'check every line of a list, and write those that are allowed to --out')
     .option('--column <name>', 'column or field of the list with the identifier (subject_id)')
     .option('--stopped-out <path>', 'write the other lines to a new file')
     .option('--receipt-out <path>', 'write a signed receipt to a new file')

@@ -75,7 +75,7 @@ async function profileKeys(ctx: Context, keyId: string): Promise<Keys> {
     byId: known ? trusted([known.key]) : own,
     sourceOf: () =>
       known ? `one that ${instanceLabel(ctx)} knows since ${known.since}, without saying who holds it` : source,
-    none: `not ${source}${other}`,
+    none: `not ${source}${other || '; give that of the signer with --public-key'}`,
   }
 }
 

@@ -70,8 +70,7 @@ class Retries {
       return result
     } catch (error) {
       if (interruption.aborted) return null
-      if (this.#isOnce || !this.#hasBegun || ![exit.temporary, exit.quota].some(code => code === exitOf(error)))
-        throw error
+      if (this.#isOnce || !this.#hasBegun || exitOf(error) !== exit.temporary) throw error
       if (this.#failures === 0) await this.#ctx.warn(`${explain(error).message}; trying again`)
       this.#failures += 1
       const pause = Math.min(longestPauseMs, 1000 * 2 ** this.#failures) * (0.5 + Math.random() / 2)

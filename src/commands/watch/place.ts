@@ -52,7 +52,7 @@ export async function writePlace(file: string, place: Place): Promise<void> {
   })
 }
 
-/** Null only tries to. */
+/** With null it only tries to. */
 async function write(path: string, place: Place | null): Promise<void> {
   const draft = await openDraft(partOf(path))
   try {

@@ -97,7 +97,7 @@ async function findEvent({ api }: Pick<Context, 'api'>, position: number): Promi
 }
 
 function notProved(message: string): CliError {
-  return new CliError('not_proved', exit.rejected, `the log was changed: ${message}`, {
+  return new CliError('not_proved', exit.rejected, `the events do not match the signed log: ${message}`, {
     hint: 'consentctl admin verify names what was changed; keep the file of --state as evidence',
   })
 }

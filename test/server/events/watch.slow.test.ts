@@ -162,7 +162,7 @@ it('compares events with signed checkpoints, and ends with 5 after a change of t
   await service.sql`update log_entries set hash = ${changed} where account_id = ${accountId} and leaf_index = ${after + 2}`
   const found = await watch(...verify)
   expect(found.code, found.stderr).toBe(5)
-  expect(found.stderr).toContain('the log was changed: the events up to')
+  expect(found.stderr).toContain('the events do not match the signed log: the events up to')
   await service.sql`delete from log_entries where account_id = ${accountId} and leaf_index = ${after + 2}`
   expect((await watch(...verify)).code).toBe(5)
   await service.sql`delete from log_entries where account_id = ${accountId}` // it cannot be continued

@@ -41,7 +41,7 @@ create table log_entries (
   consent_id uuid not null, -- the account's own id for entries of the administrators' log
   version integer not null,
   hash bytea not null,
-  leaf_index bigint, -- from 0, in each account; null until place_leaves, before the next checkpoint
+  leaf_index bigint, -- from 0, in each account; null until place_leaves gives it one
   is_counted boolean, -- true if statistics counted it before its leaf was placed, because its record was about to be purged
   primary key (account_id, consent_id, version)
 );

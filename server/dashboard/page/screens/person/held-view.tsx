@@ -22,7 +22,7 @@ import { client, useMay } from '../../session.ts'
 import { baseUrl } from '../../transport.ts'
 import { EraseForm } from './erase-form.tsx'
 
-/** Purged records are missing, because they name no person, but for their sealed proofs. */
+/** Purged records are not listed, because they name no person; their sealed proofs are. */
 interface Held {
   /** Live and deleted records. */
   readonly records: readonly Consent[]
