@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { check, checkedPerUnit, checkMany, purgedPerUnit, sealedLimit, subjects } from '../../src/contract/index.ts'
 import type { AccessLog } from '../audit/access-log.ts'
+import { isKeyCaller } from '../auth/caller.ts'
 import type { ConsentDeps } from '../consents/deps.ts'
 import { dbErrorCode } from '../db/errors.ts'
 import { spendForAll, spendIfLeft } from '../http/gate.ts'
@@ -124,7 +125,14 @@ export function subjectRoutes(app: FastifyInstance, deps: RouteDeps): void {
       const subjectHmac = standInOf(deps, caller, subject_id)
       const rows = await listSealed(deps.sql, caller, { subjectHmac, recordId }, sealedLimit)
       accessLog.record(caller, 'sealed', subject_id)
-      return { data: rows.map(row => ({ ...row, purged_at: row.purged_at.toISOString() })) }
+      const mayRead = !isKeyCaller(caller) || caller.scopes.includes('read')
+      return {
+        data: rows.map(({ answers, ...row }) => ({
+          ...row,
+          purged_at: row.purged_at.toISOString(),
+          ...(answers && mayRead && { answers }),
+        })),
+      }
     },
     { isIdempotent: () => true, isRead: () => true },
   )

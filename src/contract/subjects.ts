@@ -237,7 +237,7 @@ export const subjects = {
     roles: readers,
     summary: 'List the sealed proofs of a subject whose records were purged',
     path: '/api/v1/subjects/sealed',
-    scope: 'read',
+    scope: ['read', 'erase'],
     unit: 'optional',
     body: SealedQuestion,
     response: SealedProofs,
@@ -277,7 +277,7 @@ export const subjectsDocs: ResourceDocs<typeof subjects> = {
     },
     sealed: {
       description:
-        'A site may keep a sealed proof of purged records (`sealed_proof`): an HMAC of the identifier and the answers. They are found by exactly the identifier, and by nothing else. With `record_id` it also shows the answers of that record to who presents the identifier. It is never rejected for quota.',
+        'A site may keep a sealed proof of purged records (`sealed_proof`): an HMAC of the identifier and the answers. They are found by exactly the identifier, and by nothing else. With `record_id` it also shows the answers of that record to who presents the identifier, and may read. It is never rejected for quota.',
       success: 'The proofs, of at most 1,000 records. None, if the subject has none or is unknown.',
     },
   },

@@ -38,7 +38,7 @@ it('scopes › are read for a GET and write for a change, with these exceptions'
     'subjects.certifyPurge read',
     'subjects.purge erase',
     'subjects.nearMatches read',
-    'subjects.sealed read',
+    'subjects.sealed read or erase',
     'subjects.checkMany read',
     'documents.keep erase or write',
     'documents.list erase or write',

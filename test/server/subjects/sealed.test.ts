@@ -338,14 +338,16 @@ describe('POST /api/v1/subjects/sealed › 200', () => {
     const [id = ''] = await insert(own, { at: new Date(Date.now() - dayMs) })
     const [other = ''] = await insert(own, { at: new Date(Date.now() - dayMs), subject: 'other' })
     await purgeNow(service.sql)
-    const ask = async (record_id: string, subject_id = maria) =>
-      (await service.call('POST', '/api/v1/subjects/sealed', { key: own.key, body: { subject_id, record_id } })).body
-        .data
+    const ask = async (record_id: string, subject_id = maria, key = own.key) =>
+      (await service.call('POST', '/api/v1/subjects/sealed', { key, body: { subject_id, record_id } })).body.data
     const answers = [
       { version: 1, preferences: { news: true, ads: false } },
       { version: 2, preferences: { news: false, ads: false } },
     ]
     expect(await ask(id)).toMatchObject([{ record_id: id, basis, answers }])
+    const erasing = await makeKey(service, await service.signIn(own), { scopes: ['erase'] })
+    const [proof] = await ask(id, maria, erasing.key)
+    expect(proof).toEqual({ record_id: id, site_id: own.siteId, purged_at: proof.purged_at, basis, until: proof.until })
     expect(await Promise.all([ask(other), ask(id, 'other'), ask(own.siteId)])).toEqual([[], [], []])
     expect((await find(own, maria))[0]).not.toHaveProperty('answers')
   })
