@@ -26,6 +26,7 @@ import type { Geo } from './net/geo.ts'
 import { newPublishedNotices } from './notices/published.ts'
 import type { Quota } from './quota/quota.ts'
 import { installRoutes } from './routes.ts'
+import { Sender } from './webhooks/sender.ts'
 
 export interface AppOptions {
   readonly sql: Sql
@@ -43,6 +44,8 @@ export interface AppOptions {
   /** Default: a new one. */
   readonly accessLog?: AccessLog
   readonly signer: Signer
+  /** Default: one that no host is allowed by name. */
+  readonly sender?: Sender
   /** Default: always healthy. */
   readonly state?: NodeState
   readonly cursorSecret: Buffer
@@ -77,6 +80,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     publicSql: sql,
     state: healthyState,
     accessLog: new AccessLog(sql, options),
+    sender: new Sender(new Set()),
     ...options,
     keys: new Cache<KeyRow>(),
     tokens: new Cache<TokenSite>(),

@@ -1,14 +1,16 @@
 import type { KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { isIP } from 'node:net'
+import { isIP, isIPv6 } from 'node:net'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import ipaddr from 'ipaddr.js'
 import * as z from 'zod'
 import { OperatorError, type ServeOptions } from '../src/contract/index.ts'
 import { readPublicKey, readSigningKey } from '../src/evidence/keys.ts'
+import { hasReadableCredentials } from './net/credentials.ts'
 import type { Tsa } from './timestamps/authority.ts'
 import { findCertificateProblem } from './timestamps/certificates.ts'
+import { hostOf } from './webhooks/address.ts'
 
 const portRange = 'must be a number from 0 to 65535'
 
@@ -97,6 +99,7 @@ const Environment = z.object({
     })
     .nullable()
     .default(null),
+  WEBHOOK_ALLOW: listOf(isHost, 'is neither a host name nor an address'),
   METRICS_HOST: z.string().default('127.0.0.1'),
   METRICS_PORT: Port.nullable().default(null),
   WATCHDOG_SECONDS: z
@@ -108,20 +111,17 @@ const Environment = z.object({
   PUBLIC_RATE_PER_SITE: Rate.default(6000),
 })
 
-function hasReadableCredentials(url: string): boolean {
-  const { username, password } = new URL(url)
-  try {
-    return decodeURIComponent(`${username}:${password}`) !== ''
-  } catch {
-    return false
-  }
-}
-
 /** Rejects /0, which would trust anyone. */
 function isNetwork(text: string): boolean {
   const [address = '', bits, ...rest] = text.split('/')
   if (isIP(address) === 0 || rest.length > 0) return false
   return bits === undefined || (/^[1-9]\d{0,2}$/.test(bits) && ipaddr.isValidCIDR(text))
+}
+
+/** As a URL has it, without a port. */
+function isHost(text: string): boolean {
+  const url = URL.parse(`http://${isIPv6(text) ? `[${text}]` : text}`)
+  return url !== null && hostOf(url) === text.toLowerCase()
 }
 
 /** Checks MM-DD in a leap year. */
@@ -224,6 +224,8 @@ function toConfig(set: z.output<typeof Environment>, defaultFolder: string) {
     holidays: set.HOLIDAYS,
     checkpointMinutes: set.CHECKPOINT_MINUTES,
     tsa: readTsa(set.TSA_URL, set.TSA_CA),
+    /** Hosts that webhooks may reach whatever their address, and without TLS; in lower case. */
+    webhookAllow: new Set(set.WEBHOOK_ALLOW.map(host => host.toLowerCase())),
     metricsHost: set.METRICS_HOST,
     metricsPort: set.METRICS_PORT,
     /** 0 disables it. */

@@ -30,6 +30,8 @@ import { statisticsJob } from './stats/counting.ts'
 import { timestampJob } from './timestamps/job.ts'
 import { requireOpenssl } from './timestamps/openssl.ts'
 import { startWatchdog } from './watchdog.ts'
+import { Dispatcher } from './webhooks/dispatcher.ts'
+import { Sender } from './webhooks/sender.ts'
 
 export {
   addUser,
@@ -91,8 +93,9 @@ export async function serve(
     const accessLog = new AccessLog(sql, secrets, reads =>
       logger.error({ reads }, 'reads are missing from the access log: the database took no writes'),
     )
+    const sender = new Sender(config.webhookAllow)
     const app = createApp({
-      ...{ sql, publicSql, replicas, config, geo, logger, quota, accessLog, state, ...secrets },
+      ...{ sql, publicSql, replicas, config, geo, logger, quota, accessLog, sender, state, ...secrets },
       observer: metrics?.observer,
       bannerLimits: toBannerLimits(config),
       onBackdated,
@@ -118,7 +121,8 @@ export async function serve(
       logger.error({ cause }, 'purging')
     })
     const stamping = config.tsa ? [timestampJob({ sql, tsa: config.tsa, logger, counts: metrics ?? undefined })] : []
-    const jobs = startJobs([sweep, checkpoints, statisticsJob(sql), purging, ...stamping], {
+    const dispatcher = new Dispatcher({ sql, sender, logger, now: Date.now, onAttempt: metrics?.countWebhookAttempt })
+    const jobs = startJobs([sweep, checkpoints, statisticsJob(sql), purging, dispatcher.job, ...stamping], {
       logger,
       canWrite,
       onEnd: metrics?.onJobEnd,
@@ -136,7 +140,11 @@ export async function serve(
         logger.info('stopping')
         const stopped = jobs.stop()
         await drain(app)
-        await withTimeout(stopped, 1000).catch(() => {})
+        await withTimeout(
+          stopped.then(() => dispatcher.ended()),
+          1000,
+        ).catch(() => {})
+        await sender.close()
         if (canWrite()) await takeLastCheckpoints(checkpoints, logger)
         // A hanging database must not delay the stop.
         await Promise.all([quota.settle(), accessLog.close()].map(work => withTimeout(work, 1000).catch(() => {})))

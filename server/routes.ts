@@ -18,6 +18,7 @@ import { sessionRoutes } from './session/routes.ts'
 import { siteRoutes } from './sites/routes.ts'
 import { statsRoutes } from './stats/routes.ts'
 import { subjectRoutes } from './subjects/routes.ts'
+import { webhookRoutes } from './webhooks/routes.ts'
 
 type Deps<Routes extends (app: FastifyInstance, deps: never) => void> = Parameters<Routes>[1]
 
@@ -34,6 +35,7 @@ type RouteDeps = Deps<typeof healthRoutes> &
   Deps<typeof holdRoutes> &
   Deps<typeof usageRoutes> &
   Deps<typeof eventRoutes> &
+  Deps<typeof webhookRoutes> &
   Deps<typeof auditRoutes> &
   Deps<typeof signingKeyRoutes> &
   Deps<typeof logRoutes> &
@@ -53,6 +55,7 @@ export function installRoutes(app: FastifyInstance, deps: RouteDeps): void {
   documentRoutes(app, deps)
   holdRoutes(app, deps)
   eventRoutes(app, deps)
+  webhookRoutes(app, deps)
   auditRoutes(app, deps)
   usageRoutes(app, deps)
   statsRoutes(app, deps)

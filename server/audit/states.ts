@@ -99,6 +99,22 @@ export const holdState = staticFragment(
     'created_at', ${instant(sql, sql`h.created_at`)})`,
 )
 
+/**
+ * Row `w` of webhooks, without its progress, secrets and the secret parts of its URL. Digests cover URL and secret.
+ */
+export const webhookState = staticFragment(
+  sql => sql`jsonb_build_object('id', w.id, 'url', ${shownUrl(sql)}, 'url_sha256', encode(sha256(convert_to(w.url, 'UTF8')), 'hex'),
+    'types', w.types, 'site_ids', w.site_ids, 'signature', w.signature, 'secret_sha256', encode(sha256(w.secret), 'hex'),
+    'failing_since', ${instant(sql, sql`w.failing_since`)},
+    'paused_at', ${instant(sql, sql`w.paused_at`)}, 'rewound', w.rewound,
+    'created_at', ${instant(sql, sql`w.created_at`)})`,
+)
+
+/** Of a row `w` of webhooks: without user, password, query and fragment. */
+export const shownUrl = staticFragment(
+  sql => sql`regexp_replace(regexp_replace(w.url, '[?#].*$', ''), '^([a-z]+://)[^/]*@', '\\1')`,
+)
+
 /** Row `n` of notices, with the stored digests of its texts. */
 export function noticeState(sql: Sql, accountId: string): Fragment {
   return manifest(sql, noticeTexts(sql, accountId))

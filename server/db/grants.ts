@@ -42,6 +42,7 @@ const grants: Readonly<Record<string, string>> = {
   subject_reads: deleted,
   operator_documents: inserted,
   holds: deleted,
+  webhooks: deleted,
   key_statements: inserted,
   verifications: updated,
   statistics: updated,

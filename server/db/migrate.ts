@@ -13,6 +13,7 @@ import reads from './migrations/0001_baseline/reads.sql'
 import requests from './migrations/0001_baseline/requests.sql'
 import signing from './migrations/0001_baseline/signing.sql'
 import statistics from './migrations/0001_baseline/statistics.sql'
+import webhooks from './migrations/0001_baseline/webhooks.sql'
 
 export type Migration = readonly [name: string, steps: readonly string[], oldest?: string]
 
@@ -23,7 +24,7 @@ export type Migration = readonly [name: string, steps: readonly string[], oldest
 const migrations: readonly Migration[] = [
   [
     '0001_baseline',
-    [accounts, consents, history, notices, requests, documents, holds, reads, statistics, signing, functions],
+    [accounts, consents, history, notices, requests, documents, holds, webhooks, reads, statistics, signing, functions],
   ],
 ]
 

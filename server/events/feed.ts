@@ -19,9 +19,13 @@ export async function getEvents(sql: Sql, reach: Reach, query: EventQuery): Prom
     await requirePosition(sql, reach.accountId, start)
   const reached = reach.siteIds === null ? rows : rows.filter(({ site_id }) => site_id && reaches(reach, site_id))
   return {
-    data: reached.map(row => (row.record_id === reach.accountId ? toAccountEvent(row) : toEvent(row))),
+    data: reached.map(row => toEvent(reach.accountId, row)),
     next_after: rows.at(-1)?.position ?? start,
   }
+}
+
+export function toEvent(accountId: string, row: EventRow): Event {
+  return row.record_id === accountId ? toAccountEvent(row) : toRecordEvent(row)
 }
 
 async function findStart(sql: Sql, accountId: string, { after, from, newest }: EventQuery): Promise<number | null> {
@@ -41,7 +45,7 @@ async function requirePosition(sql: Sql, accountId: string, after: number): Prom
     throw new Failure('conflict', `The log ends at the position ${newest}, before ${after}: it lost events.`)
 }
 
-function toEvent(row: EventRow): Event {
+function toRecordEvent(row: EventRow): Event {
   const isKnown = row.is_stripped === false && row.action !== 'purged'
   const purposes = isKnown ? findChanged(row.preferences_before ?? {}, row.preferences ?? {}) : null
   return {

@@ -1,5 +1,6 @@
-import type { Sql } from 'postgres'
+import type { Fragment, Sql } from 'postgres'
 import { backdatingToleranceMs } from '../../src/evidence/dates.ts'
+import { toArrayLiteral } from '../db/fragments.ts'
 
 type Preferences = Readonly<Record<string, unknown>>
 
@@ -24,15 +25,23 @@ export interface EventRow {
   readonly document: string | null
 }
 
-/** `offset 0` reads only the entries of these leaves. */
 export function listEventRows(sql: Sql, accountId: string, after: number | null, limit: number): Promise<EventRow[]> {
+  return readEventRows(sql, accountId, sql`leaf_index > ${after ?? -1} order by leaf_index limit ${limit}`)
+}
+
+export function listEventRowsAt(sql: Sql, accountId: string, positions: readonly number[]): Promise<EventRow[]> {
+  return readEventRows(sql, accountId, sql`leaf_index = any (${toArrayLiteral(positions)}::bigint[])`)
+}
+
+/** `offset 0` reads only the entries of these leaves. */
+function readEventRows(sql: Sql, accountId: string, leaves: Fragment): Promise<EventRow[]> {
   return sql<EventRow[]>`
     select l.leaf_index::float8 as position, encode(l.hash, 'hex') as hash, l.consent_id as record_id, l.version,
       h.action, h.erased, h.accepted, h.preferences, h.changed_by, h.created_at, h.salt is null as is_stripped,
       p.accepted as accepted_before, p.preferences as preferences_before, c.site_id, e.document
     from (
       select consent_id, version, hash, leaf_index from log_entries
-      where account_id = ${accountId} and leaf_index > ${after ?? -1} order by leaf_index limit ${limit}
+      where account_id = ${accountId} and ${leaves}
     ) as l
     left join lateral (
       select action, erased, accepted, preferences, changed_by, created_at, salt from consent_history

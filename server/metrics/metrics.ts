@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import { type AddressInfo, isIPv6 } from 'node:net'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { WebhookAttempt } from '../../src/contract/index.ts'
 import type { Load } from '../admission.ts'
 import { dbErrorClass, withTimeout } from '../db/errors.ts'
 import type { Monitor } from '../health/monitor.ts'
@@ -71,6 +72,7 @@ export function createMetrics() {
     'consentctl_purge_failures_total',
     'Records that a purge left, and other parts of it that failed.',
   )
+  const attempts = counter('consentctl_webhook_attempts_total', 'Attempts to deliver to webhooks.', 'result')
   const last = new Gauge({
     name: 'consentctl_task_last_success_timestamp_seconds',
     help: 'Unix time of the last run of a background job that succeeded on this node.',
@@ -108,6 +110,8 @@ export function createMetrics() {
   const verified = 'Unix time at which an admin verify of the whole database last ended.'
   measureFact('consentctl_last_verify_timestamp_seconds', verified, each => each.verifiedAt)
   measureFact('consentctl_last_verify_findings', 'What it found.', each => each.findings)
+  const failing = 'Webhooks that fail or are paused.'
+  measureFact('consentctl_webhooks_failing', failing, each => each.failingWebhooks)
   const loads = new Map<string, () => Load>()
   measureLoad(Gauge, 'http_requests_in_flight', 'Requests in flight.', load => load.running)
   measureLoad(Gauge, 'http_requests_waiting', 'Requests that wait for a slot.', load => load.waiting)
@@ -133,6 +137,8 @@ export function createMetrics() {
     observer,
     ...counts,
     countPurgeFailure: () => unpurged.inc(),
+    countWebhookAttempt: ({ problem }: WebhookAttempt) =>
+      attempts.inc({ result: problem === null ? 'delivered' : 'failed' }),
     onJobEnd: (task: string, isSuccess: boolean) =>
       isSuccess ? last.set({ task }, Date.now() / 1000) : taskFailures.inc({ task }),
     countBackdated: (entries: number) => backdated.inc(entries),

@@ -1,4 +1,5 @@
 import { backdatingToleranceMs } from '../../src/evidence/dates.ts'
+import { splitCredentials } from '../net/credentials.ts'
 import { createQuery, TimestampError, verifyTimestamp } from './openssl.ts'
 
 export interface Tsa {
@@ -49,16 +50,6 @@ async function send(url: string, query: Buffer, signal: AbortSignal): Promise<Bu
     const code = timeout.aborted ? '' : ` (${cause?.code ?? message})`
     throw new TimestampError('unreachable', `was not received: the authority ${what}${code}`)
   }
-}
-
-/** `fetch` rejects URLs with credentials. */
-function splitCredentials(url: string): { target: string; authorization: string | null } {
-  const target = new URL(url)
-  const credentials = [target.username, target.password].map(decodeURIComponent).join(':')
-  target.username = ''
-  target.password = ''
-  const authorization = credentials === ':' ? null : `Basic ${Buffer.from(credentials).toString('base64')}`
-  return { target: target.href, authorization }
 }
 
 async function readBody({ body }: Response): Promise<Buffer> {

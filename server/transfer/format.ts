@@ -30,6 +30,7 @@ export const tables = {
   subject_reads: sql => sql`account_id, id`,
   operator_documents: sql => sql`account_id, id`,
   holds: sql => sql`account_id, id`,
+  webhooks: sql => sql`account_id, id`,
   checkpoints: sql => sql`account_id, tree_size`,
   timestamp_tokens: sql => sql`account_id, tree_size`,
   statistics: sql => sql`account_id, kind collate "C", site_id, value collate "C", day`,
@@ -42,6 +43,7 @@ export type TableName = keyof typeof tables
 export const redactions: Partial<Record<TableName, ((sql: ISql) => Fragment) | null>> = {
   secrets: null,
   site_tokens: null,
+  webhooks: null,
   users: sql => sql`jsonb_build_object('password_hash', '')`, // matches no password
   api_keys: sql => sql`jsonb_build_object('key_hash', uuid_send(id), 'hint', null)`, // shorter than any hash of a key
 }

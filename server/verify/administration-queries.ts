@@ -9,6 +9,7 @@ import {
   tokensState,
   userState,
   verifiedNoticeState,
+  webhookState,
 } from '../audit/states.ts'
 import { instant } from '../db/fragments.ts'
 import { noId } from '../ids.ts'
@@ -109,6 +110,12 @@ export async function* listSettings(sql: Sql, accountId: string): AsyncGenerator
     last => sql`
       select h.id, 'hold ' || h.id as name, ${holdState(sql)}::text as state from holds h
       where h.account_id = ${accountId} and h.id > ${last?.id ?? noId} order by h.id limit ${rowsPerPage}`,
+  )
+  yield* pages<SettingRow & { readonly id: string }>(
+    rowsPerPage,
+    last => sql`
+      select w.id, 'webhook ' || w.id as name, ${webhookState(sql)}::text as state from webhooks w
+      where w.account_id = ${accountId} and w.id > ${last?.id ?? noId} order by w.id limit ${rowsPerPage}`,
   )
   yield* pages<SettingRow & { readonly site_id: string; readonly policy_version: number }>(
     noticesPerPage,

@@ -23,6 +23,7 @@ import { stats } from './stats.ts'
 import { documents } from './subject-documents.ts'
 import { subjects } from './subjects.ts'
 import { usage } from './usage.ts'
+import { webhooks } from './webhooks.ts'
 
 export const api = {
   consents: { ...consents, receipt, evidence, sealedEvidence, createBatch, restore },
@@ -37,6 +38,7 @@ export const api = {
   audit: { ...audit, reads },
   holds,
   events,
+  webhooks,
   caller,
   usage,
   stats,

@@ -22,6 +22,13 @@ export const auditActions = [
   'hold_added',
   'hold_removed',
   'document_kept',
+  'webhook_created',
+  'webhook_updated',
+  'webhook_removed',
+  'webhook_secret_rotated',
+  'webhook_rewound',
+  'webhook_failing',
+  'webhook_recovered',
   'records_purged',
   'imported',
 ] as const
@@ -30,7 +37,17 @@ export type AuditAction = (typeof auditActions)[number]
 /** `admin`: a command on the server's machine. */
 export const auditActors = ['user', 'api_key', 'admin', 'system'] as const
 
-export const auditTargets = ['account', 'site', 'api_key', 'user', 'notice', 'request', 'hold', 'document'] as const
+export const auditTargets = [
+  'account',
+  'site',
+  'api_key',
+  'user',
+  'notice',
+  'request',
+  'hold',
+  'document',
+  'webhook',
+] as const
 
 export interface AuditTarget {
   readonly kind: (typeof auditTargets)[number]
@@ -108,7 +125,7 @@ export const audit = {
 
 export const auditDocs: ResourceDocs<typeof audit> = {
   description:
-    'The administrators’ log: every change of sites, keys, users, passwords, quotas and notices, every legal hold, every kept document of an erasure or withdrawal, every change of a data subject’s request, every purge, and every `admin import` of an account. Records that were imported from another tool have that in their own histories.',
+    'The administrators’ log: every change of sites, keys, users, passwords, quotas and notices, every legal hold, every kept document of an erasure or withdrawal, every change of a data subject’s request, every purge, every change of a webhook and of whether it fails, and every `admin import` of an account. Records that were imported from another tool have that in their own histories.',
   endpoints: {
     list: {
       description:

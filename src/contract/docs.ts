@@ -24,6 +24,7 @@ import { statsDocs } from './stats.ts'
 import { documentsDocs } from './subject-documents.ts'
 import { subjectsDocs } from './subjects.ts'
 import { usageDocs } from './usage.ts'
+import { webhooksDocs } from './webhooks.ts'
 
 /** For the server only. */
 export const apiDocs: { readonly [Name in keyof typeof api]: ResourceDocs<(typeof api)[Name]> } = {
@@ -49,6 +50,7 @@ export const apiDocs: { readonly [Name in keyof typeof api]: ResourceDocs<(typeo
   audit: { ...auditDocs, endpoints: { ...auditDocs.endpoints, reads: readsDocs } },
   holds: holdsDocs,
   events: eventsDocs,
+  webhooks: webhooksDocs,
   caller: callerDocs,
   usage: usageDocs,
   stats: statsDocs,

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import type { ErrorCode } from './errors.ts'
 import type { Role } from './roles.ts'
 
-export const scopes = ['read', 'write', 'erase', 'notices', 'import'] as const
+export const scopes = ['read', 'write', 'erase', 'notices', 'import', 'webhooks'] as const
 export type Scope = (typeof scopes)[number]
 
 /** Scopes of a key created without any. */

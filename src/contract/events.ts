@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { auditActions } from './audit.ts'
 import { Sha256 } from './documents/fields.ts'
 import { accountRead, endpoint, type ResourceDocs } from './endpoint.ts'
 import { readers } from './roles.ts'
@@ -15,6 +16,13 @@ export const eventTypes = [
   'restored',
   'purged',
 ] as const
+
+const everyType: readonly string[] = [...eventTypes, ...auditActions.map(action => `account.${action}`)]
+
+export const EventType = z
+  .string()
+  .refine(type => everyType.includes(type), `must be ${eventTypes.join(', ')}, or account. and an action`)
+  .meta({ enum: everyType })
 
 export const Event = z.object({
   position: Count.describe('The leaf of its entry in the log of the account: from 0, without gaps.'),

@@ -87,7 +87,7 @@ export const keysDocs: ResourceDocs<typeof keys> = {
   endpoints: {
     create: {
       description:
-        'It has the scopes read, write and erase and never expires unless given; an expiry must be in the future. `notices` and `import` must be named.\n\nA key with `site_ids` reaches the records and notices of these sites alone. What is of another site is unknown to it, and what is of the whole account is rejected (403 `site_restricted`): the register of requests, purges, the usage of the quota and the administrators’ log.',
+        'It has the scopes read, write and erase and never expires unless given; an expiry must be in the future. `notices`, `import` and `webhooks` must be named.\n\nA key with `site_ids` reaches the records and notices of these sites alone. What is of another site is unknown to it, and what is of the whole account is rejected (403 `site_restricted`): the register of requests, purges, webhooks, the usage of the quota and the administrators’ log.',
     },
     revoke: { description: 'It stops working within a second on every node.' },
   },

@@ -4,8 +4,7 @@ import { action, Count, collect, nonEmpty } from '../../cli/action.ts'
 import { many } from '../../cli/output.ts'
 import { startInstant } from '../../cli/time.ts'
 import type { Context } from '../../context.ts'
-import { auditActions } from '../../contract/audit.ts'
-import { type Event, eventTypes } from '../../contract/events.ts'
+import { type Event, EventType } from '../../contract/events.ts'
 import { parseInstant } from '../../contract/instant.ts'
 import { usageError } from '../../errors/errors.ts'
 import { MerkleTree } from '../../evidence/merkle.ts'
@@ -17,12 +16,6 @@ import { openPlace, type Place, writePlace } from './place.ts'
 import { Proof, treeUpTo } from './proof.ts'
 import { runForEvents } from './run.ts'
 
-const types: readonly string[] = [...eventTypes, ...auditActions.map(verb => `account.${verb}`)]
-
-function isType(name: string): boolean {
-  return types.includes(name)
-}
-
 const Options = z.strictObject({
   after: z
     .string()
@@ -31,7 +24,7 @@ const Options = z.strictObject({
     .optional(),
   from: nonEmpty.optional(),
   state: nonEmpty.optional(),
-  type: z.array(z.string().refine(isType, `must be ${eventTypes.join(', ')}, or account. and an action`)).optional(),
+  type: z.array(EventType).optional(),
   exec: nonEmpty.optional(),
   concurrency: Count.optional(),
   verify: z.literal(true).optional(),

@@ -1,0 +1,63 @@
+import { lookup as resolve } from 'node:dns'
+import type { LookupFunction } from 'node:net'
+import ipaddr from 'ipaddr.js'
+import { Failure } from '../failure.ts'
+import { hasReadableCredentials } from '../net/credentials.ts'
+
+/** Host names and addresses, in lower case, that may be reached whatever their address, and without TLS. */
+export type Allowed = ReadonlySet<string>
+
+export class BlockedAddress extends Error {
+  override readonly name = 'BlockedAddress'
+}
+
+/**
+ * Returns the URL in its normal form, without a fragment. What its name resolves to is checked at each connection.
+ * @throws Failure `invalid_request`
+ */
+export function readTarget(text: string, allowed: Allowed): URL {
+  const url = URL.parse(text)
+  if (!url || !/^https?:$/.test(url.protocol)) throw invalid('must be an absolute URL that begins with https://')
+  if (!hasReadableCredentials(url.href)) throw invalid('has a % that is not part of an escape: write %25')
+  url.hash = ''
+  if (allowed.has(hostOf(url))) return url
+  if (url.protocol !== 'https:')
+    throw invalid('must begin with https://, unless WEBHOOK_ALLOW of the service names the host')
+  if (ipaddr.isValid(hostOf(url)) && !isPublic(hostOf(url)))
+    throw invalid('its address is not public, and WEBHOOK_ALLOW of the service does not name it')
+  return url
+}
+
+function invalid(problem: string): Failure {
+  return new Failure('invalid_request', `url: ${problem}`)
+}
+
+/** Without the brackets of an IPv6 address and the last dot of a name. */
+export function hostOf({ hostname }: URL): string {
+  return hostname
+    .replace(/^\[|\]$/g, '')
+    .replace(/\.$/, '')
+    .toLowerCase()
+}
+
+/** False for an address of this machine or network, and for one of no use: IANA's special-purpose registries. */
+export function isPublic(address: string): boolean {
+  const parsed = ipaddr.process(address) // of an IPv4-mapped address, the IPv4 one
+  const isGlobal = parsed.kind() === 'ipv4' || (parsed.toByteArray()[0] ?? 0) >> 5 === 1 // 2000::/3
+  return isGlobal && parsed.range() === 'unicast'
+}
+
+/** A look-up that fails with BlockedAddress if the name has an address that is not public. */
+export function guardedLookup(allowed: Allowed): LookupFunction {
+  return (host, options, callback) => {
+    resolve(host, { ...options, all: true }, (error, addresses) => {
+      if (error) return callback(error, [])
+      const isAllowed = allowed.has(host.replace(/\.$/, '').toLowerCase())
+      const blocked = isAllowed ? undefined : addresses.find(({ address }) => !isPublic(address))
+      if (blocked) return callback(new BlockedAddress(`${blocked.address} is not public`), [])
+      const [first] = addresses
+      if (options.all) callback(null, addresses)
+      else callback(null, first?.address ?? '', first?.family)
+    })
+  }
+}

@@ -1,0 +1,75 @@
+import type { Logger } from 'pino'
+import type { Sql } from 'postgres'
+import type { WebhookAttempt } from '../../src/contract/index.ts'
+import type { Job } from '../background-jobs.ts'
+import { dbErrorCode } from '../db/errors.ts'
+import { NextAccount } from '../db/next-account.ts'
+import { noId } from '../ids.ts'
+import { type DueRow, listDue } from './queries.ts'
+import type { Sender } from './sender.ts'
+import { takeTurn } from './turn.ts'
+
+export interface DispatcherDeps {
+  readonly sql: Sql
+  readonly sender: Sender
+  readonly logger: Pick<Logger, 'info' | 'error'>
+  readonly now: () => number
+  readonly onAttempt?: ((attempt: WebhookAttempt) => void) | undefined
+}
+
+const intervalMs = 1000
+
+const maxTurns = 200
+
+/** Begins turns for the endpoints that are due. Nodes share the work: an endpoint is one node's for the time of a turn. */
+export class Dispatcher {
+  readonly #deps: DispatcherDeps
+  readonly #turns = new Set<Promise<void>>()
+  /** Account of the last turn that was begun, so that each gets one when there are too many for a node. */
+  #last = noId
+
+  constructor(deps: DispatcherDeps) {
+    this.#deps = deps
+  }
+
+  get job(): Job {
+    return { name: 'webhooks', intervalMs, run: signal => this.#beginTurns(signal) }
+  }
+
+  /** Resolves when all turns have ended, which the job's signal makes them do. */
+  async ended(): Promise<void> {
+    await Promise.all(this.#turns)
+  }
+
+  async #beginTurns(signal: AbortSignal): Promise<null> {
+    const { sql, now } = this.#deps
+    const accounts = new NextAccount(sql)
+    for (let free = maxTurns - this.#turns.size; free > 0 && !signal.aborted; free = maxTurns - this.#turns.size) {
+      const among = { at: new Date(now()), limit: free }
+      const due = await accounts.find(this.#last, async next => undefinedIfEmpty(await listDue(sql, next, among)))
+      this.#last = due?.at(-1)?.account_id ?? noId
+      if (!due) break
+      for (const each of due) this.#begin(each, signal)
+    }
+    return null
+  }
+
+  #begin(due: DueRow, signal: AbortSignal): void {
+    const { logger, ...deps } = this.#deps
+    const { account_id, id: webhook_id } = due
+    const turn = takeTurn({ ...deps, signal }, due)
+      .then(
+        reported => reported && logger.info({ account_id, webhook_id }, `webhook ${reported}`),
+        (error: unknown) => {
+          const cause = dbErrorCode(error) ?? (error as Error).message
+          logger.error({ account_id, webhook_id, cause }, 'webhook turn failed')
+        },
+      )
+      .then(() => void this.#turns.delete(turn))
+    this.#turns.add(turn)
+  }
+}
+
+function undefinedIfEmpty<T>(rows: T[]): T[] | undefined {
+  return rows.length > 0 ? rows : undefined
+}

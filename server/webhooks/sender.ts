@@ -1,0 +1,104 @@
+import type { Agent } from 'undici'
+import type { WebhookAttempt } from '../../src/contract/index.ts'
+import { signedHeaders } from '../../src/evidence/webhook-signature.ts'
+import { splitCredentials } from '../net/credentials.ts'
+import { type Allowed, BlockedAddress, guardedLookup, hostOf, isPublic, readTarget } from './address.ts'
+import type { WebhookRow } from './queries.ts'
+
+export const timeoutMs = 10_000
+
+const maxAnswerBytes = 4096
+
+type Endpoint = Pick<WebhookRow, 'target' | 'signature' | 'secret' | 'previous_secret' | 'previous_secret_until'>
+
+export interface Sendable {
+  readonly id: string
+  readonly body: string
+  /** Of the event; null for a test. */
+  readonly position: number | null
+}
+
+/** Sends messages over connections that it keeps. It follows no redirect, and no proxy of the environment. */
+export class Sender {
+  readonly allowed: Allowed
+  #agent: Promise<Agent> | null = null
+
+  constructor(allowed: Allowed) {
+    this.allowed = allowed
+  }
+
+  /** Never rejects. `signal` aborts it. */
+  async send(endpoint: Endpoint, { id, body, position }: Sendable, signal?: AbortSignal): Promise<WebhookAttempt> {
+    const at = new Date()
+    const start = performance.now()
+    const timeout = AbortSignal.timeout(timeoutMs)
+    const headers = signedHeaders(keysOf(endpoint, at), { id, at, body })
+    const { status, problem } = await this.#post(endpoint.target, {
+      headers,
+      body,
+      signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
+    }).then(
+      answered => ({ status: answered, problem: answered >= 200 && answered < 300 ? null : `answered ${answered}` }),
+      (error: unknown) => ({
+        status: null,
+        problem: timeout.aborted ? `no answer within ${timeoutMs / 1000} s` : explain(error),
+      }),
+    )
+    return { at: at.toISOString(), position, status, ms: Math.round(performance.now() - start), problem }
+  }
+
+  async #post(
+    target: string,
+    { signal, ...message }: { headers: Record<string, string>; body: string; signal: AbortSignal },
+  ): Promise<number> {
+    readTarget(target, this.allowed) // WEBHOOK_ALLOW may be another one than at its creation
+    const { target: url, authorization } = splitCredentials(target)
+    this.#agent ??= openAgent(this.allowed)
+    const { request } = await import('undici')
+    const answer = await request(url, {
+      ...message,
+      method: 'POST',
+      headers: { ...message.headers, 'user-agent': 'consentctl', ...(authorization && { authorization }) },
+      dispatcher: await this.#agent,
+      signal,
+    })
+    await answer.body.dump({ limit: maxAnswerBytes, signal }).catch(() => {}) // the status is the answer
+    return answer.statusCode
+  }
+
+  async close(): Promise<void> {
+    await (await this.#agent)?.destroy()
+  }
+}
+
+/** undici takes long to load, and most services have no webhook. */
+async function openAgent(allowed: Allowed): Promise<Agent> {
+  const { Agent, buildConnector } = await import('undici')
+  const connect = buildConnector({ lookup: guardedLookup(allowed), timeout: timeoutMs })
+  return new Agent({
+    connect: (options, callback) => {
+      const host = hostOf(new URL(`http://${options.hostname}`))
+      const isBlocked = /^[\d.]+$|:/.test(host) && !allowed.has(host) && !isPublic(host) // no name to look up
+      if (isBlocked) callback(new BlockedAddress(`${host} is not public`), null)
+      else connect(options, callback)
+    },
+    connections: 10,
+    pipelining: 1,
+    keepAliveTimeout: 4000,
+    headersTimeout: timeoutMs,
+    bodyTimeout: timeoutMs,
+    maxHeaderSize: 16 * 1024,
+  })
+}
+
+function keysOf({ signature, secret, previous_secret, previous_secret_until }: Endpoint, at: Date) {
+  const isOverlap = previous_secret !== null && previous_secret_until !== null && previous_secret_until > at
+  return [secret, ...(isOverlap ? [previous_secret] : [])].map(each => ({ signature, secret: each }))
+}
+
+/** Messages may quote the URL. */
+function explain(error: unknown): string {
+  if (error instanceof BlockedAddress) return 'its address is not public, and WEBHOOK_ALLOW does not name the host'
+  const { code, name } = error as NodeJS.ErrnoException
+  return `cannot be reached (${code ?? name})`
+}
