@@ -120,8 +120,8 @@ function isNetwork(text: string): boolean {
 
 /** As a URL has it, without a port. */
 function isHost(text: string): boolean {
-  const url = URL.parse(`http://${isIPv6(text) ? `[${text}]` : text}`)
-  return url !== null && hostOf(url) === text.toLowerCase()
+  const url = `http://${isIPv6(text) ? `[${text}]` : text}`
+  return URL.canParse(url) && hostOf(new URL(url)) === text.toLowerCase()
 }
 
 /** Checks MM-DD in a leap year. */

@@ -1,4 +1,4 @@
-import { lookup as resolve } from 'node:dns'
+import { type LookupAddress, type LookupAllOptions, lookup } from 'node:dns'
 import type { LookupFunction } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { Failure } from '../failure.ts'
@@ -7,24 +7,27 @@ import { hasReadableCredentials } from '../net/credentials.ts'
 /** Host names and addresses, in lower case, that may be reached whatever their address, and without TLS. */
 export type Allowed = ReadonlySet<string>
 
-export class BlockedAddress extends Error {
-  override readonly name = 'BlockedAddress'
-}
+export type LookupAll = (
+  host: string,
+  options: LookupAllOptions,
+  callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
+) => void
+
+export const blocked = 'its address is not public, and WEBHOOK_ALLOW of the service does not name the host'
 
 /**
  * Returns the URL in its normal form, without a fragment. What its name resolves to is checked at each connection.
  * @throws Failure `invalid_request`
  */
 export function readTarget(text: string, allowed: Allowed): URL {
-  const url = URL.parse(text)
+  const url = URL.canParse(text) ? new URL(text) : null
   if (!url || !/^https?:$/.test(url.protocol)) throw invalid('must be an absolute URL that begins with https://')
   if (!hasReadableCredentials(url.href)) throw invalid('has a % that is not part of an escape: write %25')
   url.hash = ''
   if (allowed.has(hostOf(url))) return url
   if (url.protocol !== 'https:')
     throw invalid('must begin with https://, unless WEBHOOK_ALLOW of the service names the host')
-  if (ipaddr.isValid(hostOf(url)) && !isPublic(hostOf(url)))
-    throw invalid('its address is not public, and WEBHOOK_ALLOW of the service does not name it')
+  if (ipaddr.isValid(hostOf(url)) && !isPublic(hostOf(url))) throw invalid(blocked)
   return url
 }
 
@@ -47,14 +50,13 @@ export function isPublic(address: string): boolean {
   return isGlobal && parsed.range() === 'unicast'
 }
 
-/** A look-up that fails with BlockedAddress if the name has an address that is not public. */
-export function guardedLookup(allowed: Allowed): LookupFunction {
+/** A look-up that fails if the name has an address that is not public. */
+export function guardedLookup(allowed: Allowed, resolve: LookupAll = lookup): LookupFunction {
   return (host, options, callback) => {
     resolve(host, { ...options, all: true }, (error, addresses) => {
       if (error) return callback(error, [])
       const isAllowed = allowed.has(host.replace(/\.$/, '').toLowerCase())
-      const blocked = isAllowed ? undefined : addresses.find(({ address }) => !isPublic(address))
-      if (blocked) return callback(new BlockedAddress(`${blocked.address} is not public`), [])
+      if (!isAllowed && addresses.some(({ address }) => !isPublic(address))) return callback(invalid(blocked), [])
       const [first] = addresses
       if (options.all) callback(null, addresses)
       else callback(null, first?.address ?? '', first?.family)

@@ -1,11 +1,14 @@
+import type { LookupFunction } from 'node:net'
 import type { Agent } from 'undici'
 import type { WebhookAttempt } from '../../src/contract/index.ts'
 import { signedHeaders } from '../../src/evidence/webhook-signature.ts'
+import { Failure } from '../failure.ts'
 import { splitCredentials } from '../net/credentials.ts'
-import { type Allowed, BlockedAddress, guardedLookup, hostOf, isPublic, readTarget } from './address.ts'
+import { type Allowed, guardedLookup, type LookupAll, readTarget } from './address.ts'
 import type { WebhookRow } from './queries.ts'
 
-export const timeoutMs = 10_000
+/** Of an attempt, with the look-up of its host. */
+export const maxAttemptMs = 10_000
 
 const maxAnswerBytes = 4096
 
@@ -18,20 +21,31 @@ export interface Sendable {
   readonly position: number | null
 }
 
+interface SenderOptions {
+  /** Default: 10 s. */
+  readonly timeoutMs?: number
+  /** Default: that of the machine. */
+  readonly resolve?: LookupAll
+}
+
 /** Sends messages over connections that it keeps. It follows no redirect, and no proxy of the environment. */
 export class Sender {
   readonly allowed: Allowed
+  readonly #timeoutMs: number
+  readonly #lookup: LookupFunction
   #agent: Promise<Agent> | null = null
 
-  constructor(allowed: Allowed) {
+  constructor(allowed: Allowed, { timeoutMs = maxAttemptMs, resolve }: SenderOptions = {}) {
     this.allowed = allowed
+    this.#timeoutMs = timeoutMs
+    this.#lookup = guardedLookup(allowed, resolve)
   }
 
   /** Never rejects. `signal` aborts it. */
   async send(endpoint: Endpoint, { id, body, position }: Sendable, signal?: AbortSignal): Promise<WebhookAttempt> {
     const at = new Date()
     const start = performance.now()
-    const timeout = AbortSignal.timeout(timeoutMs)
+    const timeout = AbortSignal.timeout(this.#timeoutMs)
     const headers = signedHeaders(keysOf(endpoint, at), { id, at, body })
     const { status, problem } = await this.#post(endpoint.target, {
       headers,
@@ -41,7 +55,7 @@ export class Sender {
       answered => ({ status: answered, problem: answered >= 200 && answered < 300 ? null : `answered ${answered}` }),
       (error: unknown) => ({
         status: null,
-        problem: timeout.aborted ? `no answer within ${timeoutMs / 1000} s` : explain(error),
+        problem: timeout.aborted ? `no answer within ${this.#timeoutMs / 1000} s` : explain(error),
       }),
     )
     return { at: at.toISOString(), position, status, ms: Math.round(performance.now() - start), problem }
@@ -53,7 +67,7 @@ export class Sender {
   ): Promise<number> {
     readTarget(target, this.allowed) // WEBHOOK_ALLOW may be another one than at its creation
     const { target: url, authorization } = splitCredentials(target)
-    this.#agent ??= openAgent(this.allowed)
+    this.#agent ??= openAgent(this.#lookup)
     const { request } = await import('undici')
     const answer = await request(url, {
       ...message,
@@ -72,22 +86,13 @@ export class Sender {
 }
 
 /** undici takes long to load, and most services have no webhook. */
-async function openAgent(allowed: Allowed): Promise<Agent> {
-  const { Agent, buildConnector } = await import('undici')
-  const connect = buildConnector({ lookup: guardedLookup(allowed), timeout: timeoutMs })
+async function openAgent(lookup: LookupFunction): Promise<Agent> {
+  const { Agent } = await import('undici')
   return new Agent({
-    connect: (options, callback) => {
-      const host = hostOf(new URL(`http://${options.hostname}`))
-      const isBlocked = /^[\d.]+$|:/.test(host) && !allowed.has(host) && !isPublic(host) // no name to look up
-      if (isBlocked) callback(new BlockedAddress(`${host} is not public`), null)
-      else connect(options, callback)
-    },
-    connections: 10,
-    pipelining: 1,
-    keepAliveTimeout: 4000,
-    headersTimeout: timeoutMs,
-    bodyTimeout: timeoutMs,
-    maxHeaderSize: 16 * 1024,
+    connect: { lookup, timeout: maxAttemptMs },
+    pipelining: 1, // a turn limits what is in flight
+    headersTimeout: maxAttemptMs,
+    bodyTimeout: maxAttemptMs,
   })
 }
 
@@ -98,7 +103,7 @@ function keysOf({ signature, secret, previous_secret, previous_secret_until }: E
 
 /** Messages may quote the URL. */
 function explain(error: unknown): string {
-  if (error instanceof BlockedAddress) return 'its address is not public, and WEBHOOK_ALLOW does not name the host'
+  if (error instanceof Failure) return error.message.replace(/^url: /, '')
   const { code, name } = error as NodeJS.ErrnoException
-  return `cannot be reached (${code ?? name})`
+  return `no answer (${code ?? name})`
 }

@@ -15,7 +15,7 @@ import {
   type Undelivered,
   type WebhookRow,
 } from './queries.ts'
-import { type Sender, timeoutMs } from './sender.ts'
+import { maxAttemptMs, type Sender } from './sender.ts'
 
 export interface TurnDeps {
   readonly sql: Sql
@@ -178,7 +178,7 @@ class Turn {
   async #deliverChain(chain: Chain): Promise<void> {
     const { sender, signal } = this.#deps
     for (const row of chain) {
-      const isOver = this.#deps.now() - this.#started > maxTurnMs + timeoutMs
+      const isOver = this.#deps.now() - this.#started > maxTurnMs + maxAttemptMs
       const isDown = !this.#isProbe && this.#failures >= downAfter
       if (signal.aborted || isOver || isDown || this.#isGone) return
       const message = {

@@ -1,4 +1,4 @@
-import { createHmac, createPublicKey, sign } from 'node:crypto'
+import { createHmac, sign } from 'node:crypto'
 import { publicBytes, signingKeyOf } from './keys.ts'
 
 /** `secret`: 32 bytes, the key of an HMAC (`v1`) or the seed of an Ed25519 key (`v1a`). */
@@ -36,7 +36,7 @@ export function secretText(secret: Uint8Array): string {
 }
 
 export function publicKeyText(seed: Uint8Array): string {
-  return `whpk_${publicBytes(createPublicKey(signingKeyOf(Buffer.from(seed)))).toString('base64')}`
+  return `whpk_${publicBytes(signingKeyOf(Buffer.from(seed))).toString('base64')}`
 }
 
 /** Of 24 to 64 bytes, as Standard Webhooks has it. Null for other text. */

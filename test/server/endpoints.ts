@@ -11,6 +11,7 @@ import { openSigner, type Signer } from '../../server/evidence/signer.ts'
 import { newId } from '../../server/ids.ts'
 import { insertKey } from '../../server/keys/queries.ts'
 import { hashSubject } from '../../server/subjects/hmac.ts'
+import { insertWebhook } from '../../server/webhooks/queries.ts'
 import { api, type Endpoint, type Role } from '../../src/contract/index.ts'
 import { keyIdOf, signingKeyOf } from '../../src/evidence/keys.ts'
 import { newDocument } from '../support/operator-document.ts'
@@ -41,6 +42,8 @@ export interface Holdings extends TestAccount {
   readonly cursor: string
   readonly requestId: string
   readonly holdId: string
+  readonly hookId: string
+  readonly spareHookId: string
   readonly requestCursor: string
   readonly auditCursor: string
   /** A key that it does not use. */
@@ -93,6 +96,7 @@ export async function newHoldings(service: TestService): Promise<Holdings> {
   const claim = { subject_id: `held of ${accountId}`, reason: 'a claim', held_until: '2999-01-31T00:00:00Z' }
   const { id: holdId } = (await service.call('POST', '/api/v1/holds', { key, body: claim })).body
   await service.call('POST', '/api/v1/subjects/documents', { key, body: documentOf(account) })
+  const [hookId, spareHookId] = [await addWebhook(service.sql, account), await addWebhook(service.sql, account)]
   await service.quota.settle()
   const expectNoted = async () => {
     const [used] = await service.sql`
@@ -112,6 +116,8 @@ export async function newHoldings(service: TestService): Promise<Holdings> {
     cursor: page.body.next_cursor,
     requestId,
     holdId,
+    hookId,
+    spareHookId,
     requestCursor,
     auditCursor,
     spareKeyId,
@@ -134,9 +140,26 @@ async function sealRecord({ sql, call }: TestService, { key, siteId, accountId }
   return id as string
 }
 
-/** Drafts of versions 1 to 3, and the scope for them. */
+/** Of an address that is never reached. */
+async function addWebhook(sql: Sql, { accountId }: TestAccount): Promise<string> {
+  const id = newId()
+  const row = {
+    ...{
+      target: 'https://127.0.0.1:1/',
+      types: null,
+      site_ids: null,
+      signature: 'v1' as const,
+      secret: Buffer.alloc(32, 1),
+    },
+    ...{ createdAt: new Date(), after: -1 },
+  }
+  await insertWebhook(sql, { accountId, id }, row, { actor: machine, most: 2 })
+  return id
+}
+
+/** Drafts of versions 1 to 3, and the scope for them and for webhooks. */
 async function addNotices(sql: Sql, { accountId, siteId }: TestAccount): Promise<void> {
-  await sql`update api_keys set scopes = scopes || '["notices"]' where account_id = ${accountId}`
+  await sql`update api_keys set scopes = scopes || '["notices", "webhooks"]' where account_id = ${accountId}`
   await sql`
     insert into notices (account_id, site_id, policy_version, created_at, updated_at)
     select ${accountId}, ${siteId}, version, now(), now() from generate_series(1, 3) as version`
@@ -189,6 +212,7 @@ export function ownValue(
     notices: own.siteId,
     requests: own.requestId,
     holds: own.holdId,
+    webhooks: route === 'webhooks.remove' ? own.spareHookId : own.hookId,
   }
   const values: Record<string, string | undefined> = {
     id: route === 'consents.sealedEvidence' ? own.sealed : ids[resource],
@@ -241,6 +265,8 @@ const samples: Record<string, (own: Holdings) => unknown> = {
   reason: () => 'a claim',
   held_until: () => '2999-01-31T00:00:00Z',
   purpose: () => 'marketing',
+  url: () => 'https://hooks.example.com/',
+  from: () => '2026-01-31T00:00:00Z',
 }
 
 /** Lists that some bodies must have. */

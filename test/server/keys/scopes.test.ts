@@ -50,6 +50,9 @@ it('scopes › are read for a GET and write for a change, with these exceptions'
     'holds.list erase',
     'holds.add erase',
     'holds.remove erase',
+    ...['list', 'get', 'create', 'update', 'remove', 'rotateSecret', 'test', 'rewind'].map(
+      name => `webhooks.${name} webhooks`,
+    ),
     'log.addCheckpoint read',
   ])
 })

@@ -8,7 +8,7 @@ const service = useService()
 const routes = endpoints.filter(({ endpoint }) => endpoint.access === 'account')
 type Route = (typeof routes)[number]
 
-const scopes = ['read', 'write', 'erase', 'notices', 'import']
+const scopes = ['read', 'write', 'erase', 'notices', 'import', 'webhooks']
 
 async function newSite({ accountId, userId }: Holdings, name: string): Promise<string> {
   const headers = await service.signIn({ accountId, userId } as Holdings)

@@ -26,7 +26,11 @@ it('roles › of each route are these', () => {
     endpoints.filter(({ endpoint: { access, roles } }) => /account|session/.test(access) !== (roles !== undefined)),
   ).toEqual([])
   expect(Object.fromEntries(byRoles)).toEqual({
-    owner: ['audit.reads', 'keys.create', 'keys.revoke', 'sites.create', 'sites.rotateToken', 'sites.update'],
+    owner: [
+      ...['audit.reads', 'keys.create', 'keys.revoke', 'sites.create', 'sites.rotateToken', 'sites.update'],
+      ...['webhooks.create', 'webhooks.remove', 'webhooks.rewind', 'webhooks.rotateSecret', 'webhooks.test'],
+      'webhooks.update',
+    ],
     'owner operator': [
       'consents.create',
       'consents.createBatch',
@@ -67,6 +71,8 @@ it('roles › of each route are these', () => {
       'subjects.nearMatches',
       'subjects.sealed',
       'usage.get',
+      'webhooks.get',
+      'webhooks.list',
     ],
     'owner operator publisher reader': [
       'caller.get',

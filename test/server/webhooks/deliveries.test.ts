@@ -1,0 +1,192 @@
+import { verify as verifyEd25519 } from 'node:crypto'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { publicKeyOf } from '../../../src/evidence/keys.ts'
+import { hourMs, newHookOwner, useWebhooks, verify } from './receiver.ts'
+
+const { service, receiver, clock, newNode, deliver } = useWebhooks()
+type Own = Awaited<ReturnType<typeof newHookOwner>>
+let own: Own
+beforeEach(async () => {
+  own = await newHookOwner(service)
+})
+
+const given = { subject_id: 'maria@example.com', accepted: true, preferences: { marketing: true } }
+const received = () => receiver.deliveries.map(({ event }) => [event.record_id, event.version])
+const create = async (count: number) => {
+  const ids: string[] = []
+  for (let number = 0; number < count; number += 1) ids.push((await own.create(given)).id)
+  return ids
+}
+
+/** Delivers at each time at which something is due, for `ms`. */
+async function pass(ms: number, step = hourMs / 4) {
+  for (const until = clock.now + ms; clock.now < until; clock.now += step) await deliver()
+}
+
+const actionsOf = async () => {
+  const { body } = await service.call('GET', '/api/v1/audit', { key: own.key })
+  return (body.data as { action: string }[]).map(({ action }) => action).filter(action => action.startsWith('webhook'))
+}
+
+describe('a delivery', () => {
+  it('is the event of the feed, signed by Standard Webhooks, once', async () => {
+    await create(1)
+    const { id: hook, secret } = await own.createHook(receiver.url)
+    const [id = ''] = await create(1)
+    await own.update(id, { preferences: { marketing: false } })
+    await deliver()
+    await deliver()
+    const known = receiver.deliveries.map(({ event }) => [event.type, event.record_id, event.purposes])
+    expect(known).toHaveLength(3)
+    expect(known).toContainEqual(['account.webhook_created', null, null])
+    expect(known.filter(([, record]) => record !== null)).toEqual([
+      ['created', id, { marketing: [null, true] }],
+      ['withdrawn', id, { marketing: [true, false] }],
+    ])
+    const feed = (await service.call('GET', '/api/v1/events?limit=1000', { key: own.key })).body.data as object[]
+    for (const delivery of receiver.deliveries) {
+      expect(verify(secret, delivery)).toEqual(delivery.event)
+      expect(feed).toContainEqual(delivery.event)
+      expect(delivery.id).toBe(`${hook}_${delivery.event.position}`)
+      expect(() => verify(secret, { ...delivery, body: `${delivery.body} ` })).toThrow()
+    }
+    expect(JSON.stringify(receiver.deliveries)).not.toContain('maria')
+    expect(await own.show(hook)).toMatchObject({
+      ...{
+        state: 'active',
+        undelivered: 0,
+        position: Math.max(...receiver.deliveries.map(({ event }) => event.position)),
+      },
+      attempts: [{ status: 204, problem: null }, { status: 204 }, { status: 204 }],
+    })
+  })
+
+  it('is signed with Ed25519 on request', async () => {
+    const { secret, public_key } = await own.createHook(receiver.url, { signature: 'v1a' })
+    expect(secret).toBeNull()
+    await deliver()
+    const [{ body, headers } = { body: '', headers: {} as Record<string, string> }] = receiver.deliveries
+    const key = publicKeyOf(Buffer.from(public_key?.replace('whpk_', '') ?? '', 'base64'))
+    const [scheme, signature = ''] = headers['webhook-signature']?.split(',') ?? []
+    const signed = Buffer.from(`${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`)
+    expect(scheme).toBe('v1a')
+    expect(verifyEd25519(null, signed, key, Buffer.from(signature, 'base64'))).toBe(true)
+  })
+
+  it('is signed with the new secret and the previous one until that ends', async () => {
+    const first = await own.createHook(receiver.url)
+    const second = await own.rotate(first.id, { overlap_hours: 1 })
+    await deliver()
+    await own.rotate(first.id, { overlap_hours: 0 })
+    await deliver()
+    const [both, last] = [receiver.deliveries[0], receiver.deliveries.at(-1)]
+    if (!both || !last) throw new Error('nothing was delivered')
+    expect(verify(first.secret, both)).toEqual(verify(second.secret, both))
+    expect(() => verify(second.secret, last)).toThrow()
+  })
+
+  it('is only of the wanted types and sites', async () => {
+    const { body: site } = await service.call('POST', '/api/v1/sites', {
+      headers: await service.signIn(own),
+      body: { name: 'Other' },
+    })
+    await own.createHook(receiver.url, { types: ['withdrawn'], site_ids: [site.id] })
+    const there = await own.create({ ...given, site_id: site.id })
+    const [here = ''] = await create(1)
+    for (const id of [there.id, here]) await own.update(id, { preferences: { marketing: false } })
+    await deliver()
+    expect(received()).toEqual([[there.id, 2]])
+  })
+
+  it('carries no purposes of a record that was purged meanwhile', async () => {
+    const { id: hook } = await own.createHook(receiver.url, { types: ['created'] })
+    const [id = ''] = await create(1)
+    await own.change(hook, { paused: true })
+    await deliver()
+    await service.call('POST', '/api/v1/subjects/purge', { key: own.key, body: { ids: [id] } })
+    await own.remove(id)
+    await service.call('POST', '/api/v1/subjects/purge', { key: own.key, body: { ids: [id] } })
+    await own.change(hook, { paused: false })
+    await deliver()
+    expect(receiver.deliveries.map(({ event }) => [event.type, event.purposes])).toEqual([['created', null]])
+  })
+})
+
+describe('an endpoint that fails', () => {
+  it.each([
+    ['a redirect', 302],
+    ['an error of the request', 400],
+    ['an error of the server', 500],
+  ])('is one that answers with %s', async (_, status) => {
+    const { id: hook } = await own.createHook(receiver.url, { types: ['created'] })
+    receiver.answer = (_delivery, response) => void response.writeHead(status, { location: '/elsewhere' }).end()
+    await create(1)
+    await deliver()
+    expect(receiver.deliveries).toHaveLength(1)
+    const { attempts } = await own.show(hook)
+    expect(attempts).toEqual([expect.objectContaining({ status, problem: `answered ${status}` })])
+  })
+
+  it.each<[string, typeof receiver.answer, string | null]>([
+    ['never', () => undefined, 'no answer within 0.5 s'],
+    ['with garbage', (_d, _r, request) => void request.socket.end('nonsense\r\n\r\n'), 'no answer (HTTPParserError)'],
+    ['by hanging up', (_d, _r, request) => void request.socket.destroy(), 'no answer (UND_ERR_SOCKET)'],
+    ['with an endless body', (_d, response) => void response.writeHead(200).write('x'.repeat(1_000_000)), null],
+    [
+      'with a body that is never complete',
+      (_d, response) => void response.writeHead(200, { 'content-length': '1000' }).write('x'),
+      null,
+    ],
+  ])('answers %s, and does not keep the node', async (_, answer, problem) => {
+    const { id: hook } = await own.createHook(receiver.url, { types: ['created'] })
+    receiver.answer = answer
+    await create(1)
+    await deliver()
+    expect((await own.show(hook)).attempts).toEqual([expect.objectContaining({ problem })])
+  })
+
+  it('is paused by 410 until it is continued, and then gets what it has not got', async () => {
+    const { id: hook } = await own.createHook(receiver.url, { types: ['created'] })
+    receiver.answer = () => 410
+    const ids = await create(3)
+    await deliver()
+    const count = receiver.deliveries.length
+    await pass(10 * hourMs)
+    expect(receiver.deliveries).toHaveLength(count)
+    expect(await own.show(hook)).toMatchObject({ state: 'paused', next_attempt_at: null })
+    receiver.answer = () => 200
+    expect(await own.change(hook, { paused: false })).toMatchObject({ state: 'active' })
+    await deliver()
+    expect(new Set(received().map(([id]) => id))).toEqual(new Set(ids))
+    expect(await actionsOf()).toEqual(['webhook_updated', 'webhook_updated', 'webhook_created'])
+  })
+})
+
+describe('nodes', () => {
+  it('share an endpoint: one delivers at a time', async () => {
+    await own.createHook(receiver.url, { types: ['created'] })
+    const ids = await create(20)
+    await Promise.all([deliver(newNode()), deliver(newNode()), deliver(newNode())])
+    expect(
+      received()
+        .map(([id]) => id)
+        .toSorted(),
+    ).toEqual(ids.toSorted())
+  })
+
+  it('serve other endpoints while one is slow', async () => {
+    const slow = await own.createHook(receiver.url, { types: ['created'] })
+    const fast = await own.createHook(receiver.url, { types: ['created'] })
+    receiver.answer = async ({ id }) => {
+      if (id.startsWith(slow.id)) await new Promise(resolve => setTimeout(resolve, 400))
+      return 200
+    }
+    await create(40)
+    clock.now = Date.now() + 1
+    const node = newNode()
+    await node.job.run(new AbortController().signal)
+    await expect.poll(() => receiver.deliveries.filter(({ id }) => id.startsWith(fast.id)).length).toBe(40)
+    expect(receiver.deliveries.filter(({ id }) => id.startsWith(slow.id)).length).toBeLessThan(40)
+    await node.ended()
+  })
+})
