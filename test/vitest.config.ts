@@ -43,6 +43,7 @@ const embedded = ofServer(
   'stats/counts',
   'subjects/{check,erase,purge,purge-certificate}',
   'verify/verify',
+  'webhooks/deliveries',
 )
 
 /** On a Citus cluster: what is about it alone, and the server's tests with statements of every kind. */
@@ -65,6 +66,7 @@ const onCitus = [
     'subjects/*',
     'transfer/transfer',
     'verify/verify',
+    'webhooks/{deliveries,webhooks}',
   ),
 ]
 

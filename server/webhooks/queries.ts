@@ -45,6 +45,12 @@ const columns = staticFragment(
     w.next_turn_at, w.attempts, w.created_at`,
 )
 
+export async function countWebhooks(sql: Sql, accountId: string): Promise<number> {
+  const [row] = await sql<{ count: number }[]>`
+    select count(*)::integer as count from webhooks where account_id = ${accountId}`
+  return row?.count ?? 0
+}
+
 export function listWebhooks(sql: Sql, accountId: string): Promise<WebhookRow[]> {
   return sql<WebhookRow[]>`
     select ${columns(sql)} from webhooks w where w.account_id = ${accountId} order by w.id desc`
@@ -62,12 +68,12 @@ export interface NewRow extends Pick<WebhookRow, 'target' | 'types' | 'site_ids'
   readonly after: number
 }
 
-/** Inserts nothing if the account lacks one of the sites, or has `most`. */
+/** Inserts nothing if the account lacks one of the sites. */
 export async function insertWebhook(
   sql: Sql,
   { accountId, id }: WebhookKey,
   { target: url, types, site_ids: siteIds, signature, secret, createdAt: at, after }: NewRow,
-  { actor, most }: { readonly actor: Administrator; readonly most: number },
+  actor: Administrator,
 ): Promise<WebhookRow | undefined> {
   const [row] = await sql<WebhookRow[]>`
     with ${lockedAccount(sql, accountId)}, inserted as (
@@ -75,7 +81,6 @@ export async function insertWebhook(
       select account_id, ${id}::uuid, ${url}, ${types && sql.json(types)}::jsonb, ${siteIds && sql.json(siteIds)}::jsonb,
         ${signature}, ${secret}::bytea, ${after}::bigint, ${at}::timestamptz, ${at}::timestamptz
       from account where account_id = ${accountId} and ${hasSites(sql, accountId, siteIds)}
-        and ${most} > (select count(*) from webhooks where account_id = ${accountId} and ${afterAccount(sql)})
       returning *
     ), change as (
       select ${target(sql, 'webhook', sql`w.id`)} as target, null::jsonb as before, ${webhookState(sql)} as after

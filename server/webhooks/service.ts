@@ -21,6 +21,7 @@ import { newId, readInstant } from '../ids.ts'
 import { readTarget } from './address.ts'
 import {
   changeWebhook,
+  countWebhooks,
   deleteWebhook,
   findWebhook,
   insertWebhook,
@@ -49,7 +50,10 @@ export async function getWebhook(deps: WebhookDeps, caller: Caller, id: string):
   return { ...toWebhook(row), attempts: [...row.attempts] }
 }
 
-/** @throws Failure `invalid_request` for the URL, `not_found` for a site, `conflict` if there are too many */
+/**
+ * Concurrent requests can still create more than the most.
+ * @throws Failure `invalid_request` for the URL, `not_found` for a site, `conflict` if there are too many
+ */
 export async function createWebhook(
   { sql, sender }: WebhookDeps,
   caller: Caller,
@@ -57,6 +61,8 @@ export async function createWebhook(
 ): Promise<NewWebhook> {
   const { accountId } = caller
   const target = readTarget(url, sender.allowed).href
+  if ((await countWebhooks(sql, accountId)) >= maxWebhooks)
+    throw new Failure('conflict', `The account has ${maxWebhooks} webhooks, which is the most.`)
   const id = newId()
   const row = await insertWebhook(
     sql,
@@ -65,12 +71,10 @@ export async function createWebhook(
       ...{ target, types, site_ids, signature, secret: randomBytes(32), createdAt: readInstant(id) },
       after: await findEnd(sql, accountId),
     },
-    { actor: administrator(caller), most: maxWebhooks },
+    administrator(caller),
   )
-  if (row) return toNew(row)
-  if ((await listWebhooks(sql, accountId)).length >= maxWebhooks)
-    throw new Failure('conflict', `The account has ${maxWebhooks} webhooks, which is the most.`)
-  throw noSite()
+  if (!row) throw noSite()
+  return toNew(row)
 }
 
 /** The last position that is given when every entry of now has one. */

@@ -153,7 +153,7 @@ async function addWebhook(sql: Sql, { accountId }: TestAccount): Promise<string>
     },
     ...{ createdAt: new Date(), after: -1 },
   }
-  await insertWebhook(sql, { accountId, id }, row, { actor: machine, most: 2 })
+  await insertWebhook(sql, { accountId, id }, row, machine)
   return id
 }
 
