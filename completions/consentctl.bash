@@ -373,7 +373,7 @@ keys|revoke|=keys revoke|Revoke API keys
 keys list|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)
 keys list|--password-stdin||read the password from standard input instead of prompting
 keys create|--name|none|name of the key
-keys create|--scope|none|scopes of the key: read, write, erase, notices, import (read,write,erase)
+keys create|--scope|none|scopes of the key: read, write, erase, notices, import, webhooks (read,write,erase)
 keys create|--site|@sites|only records of this site, by its name or id; repeatable (every site)
 keys create|--expires|none|expiry: 90d from now, 2027-01-31 (end of day, UTC) or RFC 3339 (never)
 keys create|--dry-run||print the method, URL and body of each request instead of sending it
@@ -388,7 +388,7 @@ keys revoke|--password-stdin||read the password from standard input instead of p
 audit|list|=audit list|List the changes of settings, newest first
 audit|reads|=audit reads|List who read what of which person, newest first
 audit list|--actor|none|only changes by this user (e-mail), API key (name), id, or kind: admin, system
-audit list|--action|:account_created site_created site_updated site_token_rotated key_created key_revoked user_added user_removed password_changed quota_changed notice_published request_created request_updated request_extended request_closed hold_added hold_removed document_kept records_purged imported|only changes of a kind
+audit list|--action|:account_created site_created site_updated site_token_rotated key_created key_revoked user_added user_removed password_changed quota_changed notice_published request_created request_updated request_extended request_closed hold_added hold_removed document_kept webhook_created webhook_updated webhook_removed webhook_secret_rotated webhook_rewound webhook_failing webhook_recovered records_purged imported|only changes of a kind
 audit list|--target|none|only changes to this id, or to a kind: site, api_key, user, notice, request, account
 audit list|--from|none|made at this time or later: RFC 3339, 2026-01-31 (UTC), 7d or 24h ago
 audit list|--to|none|made at this time or earlier; a date includes its whole day
@@ -410,7 +410,7 @@ auth login|--email|none|sign in and create a key instead of prompting for one
 auth login|--password-stdin||read the password from standard input instead of prompting
 auth login|--site|@sites|default site of new records, by its name or id
 auth login|--key-name|none|name of the new key (consentctl@HOSTNAME and the time)
-auth login|--scope|none|scopes of the key: read, write, erase, notices, import (read,write,erase)
+auth login|--scope|none|scopes of the key: read, write, erase, notices, import, webhooks (read,write,erase)
 config|list|=config list|List every setting and its source
 config|get|=config get|Print the value of one setting
 config|set|=config set|Change a setting of a profile

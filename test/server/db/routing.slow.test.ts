@@ -5,6 +5,9 @@ import { openSigner } from '../../../server/evidence/signer.ts'
 import { Quota } from '../../../server/quota/quota.ts'
 import { countBeforePurge } from '../../../server/stats/counting.ts'
 import { countLeaves, findBehind } from '../../../server/stats/queries.ts'
+import { listDue } from '../../../server/webhooks/queries.ts'
+import { Sender } from '../../../server/webhooks/sender.ts'
+import { takeTurn } from '../../../server/webhooks/turn.ts'
 import { onCitus } from '../../support/database.ts'
 import { type TestNode, useService } from '../../support/service.ts'
 import { credentialFor, endpoints, type Holdings, newHoldings, ownValue, requestFor, shapeOf } from '../endpoints.ts'
@@ -61,12 +64,15 @@ describe.skipIf(!onCitus())('Citus', () => {
 
   it('statements of jobs about one account query a single shard, and do not need the other workers', async () => {
     const sql = recording(service.sql)
-    const { accountId, live } = await newHoldings(service)
+    const { accountId, live, hookId } = await newHoldings(service)
     sent.length = 0
     for await (const _ of coverAccount({ sql, signer: await openSigner(service.sql, null) }, accountId));
     await countBeforePurge(sql, accountId, [live], new AbortController().signal)
     await countLeaves(sql, accountId, { leaves: 0, revision: 1 }, 5)
     await findBehind(sql, sql`= ${accountId}`)
+    await listDue(sql, sql`= ${accountId}`, { at: new Date(), limit: 5 })
+    const deps = { sql, sender: new Sender(new Set()), now: Date.now, signal: new AbortController().signal }
+    await takeTurn(deps, { account_id: accountId, id: hookId })
     expect(sent.filter(isStatement).length).toBeGreaterThan(5)
     await expectOneShard()
   })

@@ -9,6 +9,7 @@ import { recordVerification } from '../../../server/verify/queries.ts'
 import { OperatorError } from '../../../src/contract/index.ts'
 import { skippedOnCitus } from '../../support/database.ts'
 import { type TestAccount, useService } from '../../support/service.ts'
+import { newHookOwner } from '../webhooks/receiver.ts'
 
 const { registry, observer } = createMetrics()
 const bannerLimits = { address: { max: 1, seconds: 60 }, site: { max: 100, seconds: 60 } }
@@ -126,12 +127,12 @@ describe('metrics › facts', () => {
     const read = async () => {
       await refresh()
       const lines = (await registry.metrics()).split('\n')
-      const samples = lines.filter(line => /^consentctl_(requests_overdue|last_\w+) /.test(line))
+      const samples = lines.filter(line => /^consentctl_(requests_overdue|webhooks_failing|last_\w+) /.test(line))
       return Object.fromEntries(samples.map(line => line.replace('consentctl_', '').split(' ')))
     }
     const { sql } = service
     watchFacts(() => readFacts(sql))
-    expect(await read()).toEqual({ requests_overdue: '0' })
+    expect(await read()).toEqual({ requests_overdue: '0', webhooks_failing: '0' })
     for (const [ticket, received_on] of [
       ['DSR-1', '2026-01-10'],
       ['DSR-2', new Date().toISOString().slice(0, 10)],
@@ -143,8 +144,11 @@ describe('metrics › facts', () => {
     await coverAll({ sql, signer: await openSigner(sql, null) })
     await recordVerification(sql, 3)
     await recordVerification(sql, 2)
+    const owner = await newHookOwner(service)
+    const hooks = [await owner.createHook('https://a.example/'), await owner.createHook('https://b.example/')]
+    await owner.change(hooks[0]?.id ?? '', { paused: true })
     const facts = await read()
-    expect(facts).toMatchObject({ requests_overdue: '1', last_verify_findings: '2' })
+    expect(facts).toMatchObject({ requests_overdue: '1', webhooks_failing: '1', last_verify_findings: '2' })
     for (const name of ['last_checkpoint_timestamp_seconds', 'last_verify_timestamp_seconds'])
       expect(Number(facts[name]) - before, name).toBeGreaterThan(-60)
     watchFacts(async () => await Promise.reject(new Error('lost')))
