@@ -203,7 +203,7 @@ class Turn {
     const now = this.#deps.now()
     const since = before.failed === 0 ? now : before.since
     this.#undelivered.set(position, { ...before, failed, since, next: now + pauseMs(failed) })
-    this.#failures += 1
+    if (this.#isProbe || this.#failures < downAfter) this.#failures += 1 // those in flight together are one failure of it
     if (status === 410) this.#isGone = true
   }
 

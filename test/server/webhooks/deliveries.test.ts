@@ -145,6 +145,16 @@ describe('an endpoint that fails', () => {
     expect((await own.show(hook)).attempts).toEqual([expect.objectContaining({ problem })])
   })
 
+  it('is tried again soon after its first failures, however many were in flight', async () => {
+    const { id } = await own.createHook(receiver.url, { types: ['created'] })
+    receiver.answer = () => 500
+    await create(40)
+    await deliver()
+    const { next_attempt_at, attempts } = await own.show(id)
+    expect(attempts.length).toBeGreaterThanOrEqual(10)
+    expect(Date.parse(next_attempt_at ?? '') - clock.now).toBeLessThan(6000)
+  })
+
   it('is paused by 410 until it is continued, and then gets what it has not got', async () => {
     const { id: hook } = await own.createHook(receiver.url, { types: ['created'] })
     receiver.answer = () => 410
