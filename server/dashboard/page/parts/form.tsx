@@ -158,7 +158,33 @@ export function Check({ label, name, value, onValue }: CheckProps) {
   )
 }
 
+interface ChecksProps<Value extends string> {
+  readonly legend: string
+  readonly options: readonly (readonly [value: Value, text: string])[]
+  readonly chosen: readonly Value[]
+  /** In the order of `options`. */
+  readonly onChosen: (chosen: readonly Value[]) => void
+}
+
+export function Checks<Value extends string>({ legend, options, chosen, onChosen }: ChecksProps<Value>) {
+  const choose = (value: Value, isChosen: boolean) =>
+    onChosen(options.map(([each]) => each).filter(each => (each === value ? isChosen : chosen.includes(each))))
+  return (
+    <fieldset>
+      <legend>{legend}</legend>
+      {options.map(([value, text]) => (
+        <Check key={value} label={text} value={chosen.includes(value)} onValue={isChosen => choose(value, isChosen)} />
+      ))}
+    </fieldset>
+  )
+}
+
 type Values = Readonly<Record<string, string | boolean>>
+
+/** Keeps text that is not a whole number, so that the service rejects it. */
+export function toNumber(text: string): number {
+  return /^\d{1,15}$/.test(text.trim()) ? Number(text) : (text as unknown as number)
+}
 
 /** Returns a function that maps a field's name, or its name in the API's errors, to the field's properties. */
 export function fieldsOf<T extends Values>(values: T, set: (values: T) => void) {

@@ -2,7 +2,7 @@ import { describeRetention } from '../../../../src/contract/retention.ts'
 import type { Retention, Site } from '../../../../src/contract/sites.ts'
 import { parseValidity } from '../../../../src/contract/validity.ts'
 import { options } from './command.tsx'
-import { Check, Field, fieldsOf, Select } from './form.tsx'
+import { Check, Field, fieldsOf, Select, toNumber } from './form.tsx'
 
 /** The form's values, as typed: one origin per line; no retention means never. */
 export const newSiteFields = {
@@ -79,10 +79,6 @@ export function settingsOf(fields: SiteFields): Settings {
     allowed_origins: fields.allowed_origins.split(/\s+/).filter(line => line !== ''),
     retention: period === '' ? null : { period, after: fields.retention_after },
   }
-}
-
-function toNumber(text: string): number {
-  return /^\d{1,15}$/.test(text.trim()) ? Number(text) : (text as unknown as number)
 }
 
 /**

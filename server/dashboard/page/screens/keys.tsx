@@ -8,10 +8,10 @@ import { useCall } from '../call.ts'
 import { Button } from '../parts/button.tsx'
 import { options } from '../parts/command.tsx'
 import { FormDialog } from '../parts/dialog.tsx'
-import { Check, Field, fieldsOf } from '../parts/form.tsx'
+import { Checks, Field, fieldsOf } from '../parts/form.tsx'
 import { Screen, Show } from '../parts/screen.tsx'
 import { Secret } from '../parts/secret.tsx'
-import { SiteName, useSites } from '../parts/sites.tsx'
+import { SiteChecks, SiteNames, useSites } from '../parts/sites.tsx'
 import { type Columns, Details, Table } from '../parts/table.tsx'
 import { Id, Tag, Text, Time } from '../parts/text.tsx'
 import { client, useEmail, useMay } from '../session.ts'
@@ -85,19 +85,6 @@ function State({ of: { revoked_at, expires_at } }: { readonly of: ApiKey }) {
   return isExpired ? <Tag tone="bad">expired</Tag> : <Tag tone="good">active</Tag>
 }
 
-function KeySites({ sites, ids }: { readonly sites: readonly Site[]; readonly ids: ApiKey['site_ids'] }) {
-  if (ids === null) return <span class="none">every site</span>
-  return (
-    <>
-      {ids.map(id => (
-        <div key={id}>
-          <SiteName sites={sites} id={id} />
-        </div>
-      ))}
-    </>
-  )
-}
-
 const hintOf = ({ hint }: ApiKey) => (hint === null ? 'none' : `sk-…${visible(hint)}`)
 
 /** `onRevoke` is undefined for a user who may not. */
@@ -111,7 +98,7 @@ const columnsWith = (sites: readonly Site[], onRevoke: ((key: ApiKey) => void) |
     Key: key => <code>{hintOf(key)}</code>,
     State: key => <State of={key} />,
     Scopes: ({ scopes }) => visible(scopes.join(', ')),
-    Sites: ({ site_ids }) => <KeySites sites={sites} ids={site_ids} />,
+    Sites: ({ site_ids }) => <SiteNames sites={sites} ids={site_ids} />,
     'Made by': ({ created_by }) => (created_by === null ? <span class="none">no user</span> : <Text of={created_by} />),
     'Last used (UTC)': ({ last_used_on }) => last_used_on ?? <span class="none">never</span>,
     Expires: ({ expires_at }) => <Time at={expires_at} />,
@@ -126,6 +113,7 @@ const scopeTexts: Readonly<Record<Scope, string>> = {
   erase: 'erase: delete and purge records',
   notices: 'notices: publish notices',
   import: 'import: import records with their history',
+  webhooks: 'webhooks: see and change webhooks',
 }
 
 interface CreateProps {
@@ -157,8 +145,6 @@ function Create({ sites, onClose, onLost, onDone }: CreateProps) {
       throw error
     }
   }
-  const choose = (scope: Scope, isChosen: boolean) =>
-    setChosen(scopes.filter(each => (each === scope ? isChosen : chosen.includes(each))))
   return (
     <FormDialog
       title="Create a key"
@@ -168,30 +154,13 @@ function Create({ sites, onClose, onLost, onDone }: CreateProps) {
       command={['keys', 'create', ...options({ email, name, scope: chosen.join(','), site: ofSites, expires })]}
     >
       <Field label="Name" hint="What uses it, such as backend." {...field('name')} />
-      <fieldset>
-        <legend>Scopes</legend>
-        {scopes.map(scope => (
-          <Check
-            key={scope}
-            label={scopeTexts[scope]}
-            value={chosen.includes(scope)}
-            onValue={isChosen => choose(scope, isChosen)}
-          />
-        ))}
-      </fieldset>
-      {sites.length > 1 && (
-        <fieldset>
-          <legend>Only these sites (none chosen: every site)</legend>
-          {sites.map(({ id, name }) => (
-            <Check
-              key={id}
-              label={visible(name)}
-              value={ofSites.includes(id)}
-              onValue={isChosen => setOfSites(isChosen ? [...ofSites, id] : ofSites.filter(each => each !== id))}
-            />
-          ))}
-        </fieldset>
-      )}
+      <Checks
+        legend="Scopes"
+        options={scopes.map(scope => [scope, scopeTexts[scope]] as const)}
+        chosen={chosen}
+        onChosen={setChosen}
+      />
+      <SiteChecks sites={sites} chosen={ofSites} onChosen={setOfSites} />
       <Field label="Expires" hint="At the end of this day (UTC). Empty: never." type="date" {...field('expires_at')} />
     </FormDialog>
   )

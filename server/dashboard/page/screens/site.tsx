@@ -7,7 +7,7 @@ import { useCall } from '../call.ts'
 import { Button } from '../parts/button.tsx'
 import { Command, options } from '../parts/command.tsx'
 import { FormDialog } from '../parts/dialog.tsx'
-import { Field, Form } from '../parts/form.tsx'
+import { Field, Form, toNumber } from '../parts/form.tsx'
 import { Mistake } from '../parts/problem.tsx'
 import { Screen, Show } from '../parts/screen.tsx'
 import { Secret } from '../parts/secret.tsx'
@@ -174,8 +174,8 @@ function Token({ id, token, onToken }: TokenProps) {
   const signIn = options({ email: useEmail() })
   const isAtOnce = /^\s*0+\s*$/.test(hours)
   const issue = async () => {
-    const overlap = /^\d{1,9}$/.test(hours.trim()) ? Number(hours) : (hours as unknown as number)
-    const issued = await client.call(api.sites.rotateToken, { params: { id }, body: { overlap_hours: overlap } })
+    const body = { overlap_hours: toNumber(hours) }
+    const issued = await client.call(api.sites.rotateToken, { params: { id }, body })
     setUntil(issued.previous_valid_until)
     onToken(issued.token)
     setAsked(false)
