@@ -186,6 +186,6 @@ describe.skipIf(!browserPath)('the dashboard › sites', () => {
       return await page.getByRole('navigation', { name: 'Screens' }).getByRole('link').allInnerTexts()
     }
     expect(await screensOf('publisher')).toEqual(['Statistics', 'Notices', 'Sites'])
-    expect(await screensOf('operator')).toHaveLength(8)
+    expect(await screensOf('operator')).toHaveLength(9)
   })
 })

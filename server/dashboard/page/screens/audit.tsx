@@ -26,8 +26,8 @@ export function Audit() {
   return (
     <Screen title="Audit" command={['audit', 'list', ...options(filters)]}>
       <p class="hint">
-        Who changed which site, key, user, password, quota or notice, each purge, and each <code>admin import</code> of
-        an account.
+        Who changed which site, key, user, password, quota, notice or webhook, each purge, and each{' '}
+        <code>admin import</code> of an account.
       </p>
       <Form run={async () => setFilters({ ...draft })} error={pages.page.error} submit="Show">
         <div class="filters">
@@ -101,13 +101,10 @@ async function readNames(): Promise<Names> {
 
 function targetOf({ target, after, before }: AccountEntry, names: Names): string {
   const { kind, id, policy_version: version } = target
-  const { name, email } = { ...before, ...after } as {
-    readonly name?: unknown
-    readonly email?: unknown
-  }
+  const { name, email, url } = { ...before, ...after } as Readonly<Record<string, unknown>>
   const noun = kind === 'api_key' ? 'key' : String(kind)
   const present = names.get(id)
-  const named = name ?? email ?? (present === undefined ? id : `${id} (now ${present})`)
+  const named = name ?? email ?? url ?? (present === undefined ? id : `${id} (now ${present})`)
   if (version !== undefined) return `${noun} version ${version} of ${named}`
   return kind === 'account' ? noun : `${noun} ${named}`
 }

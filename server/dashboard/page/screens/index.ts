@@ -9,6 +9,7 @@ import { Records } from './records.tsx'
 import { Sites } from './sites.tsx'
 import { Statistics } from './statistics.tsx'
 import { Usage } from './usage.tsx'
+import { Webhooks } from './webhooks.tsx'
 
 export interface ScreenEntry {
   /** The first part of the screen's address. */
@@ -40,6 +41,7 @@ export const screens: readonly ScreenEntry[] = [
   },
   { path: 'sites', title: 'Sites', reads: api.sites.list, address: RegExp(`^(new|${id})?$`, 'i'), show: Sites },
   { path: 'keys', title: 'Keys', reads: api.keys.list, address: none, show: Keys },
+  { path: 'webhooks', title: 'Webhooks', reads: api.webhooks.list, address: RegExp(`^(${id})?$`, 'i'), show: Webhooks },
   { path: 'audit', title: 'Audit', reads: api.audit.list, address: none, show: Audit },
   { path: 'usage', title: 'Usage', reads: api.usage.get, address: none, show: Usage },
 ]
