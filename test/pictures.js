@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -23,6 +24,7 @@ const env = {
   CONSENTCTL_DATA_DIR: join(folder, 'data'),
   PORT: String(port),
   LOG_LEVEL: 'error',
+  WEBHOOK_ALLOW: '127.0.0.1',
   CHECKPOINT_MINUTES: '1', // the newest records are counted at a checkpoint
 }
 
@@ -102,6 +104,12 @@ async function fill({ site, api_key: key }, password) {
   }
   const [, old] = (await call('GET', 'keys')).data
   await call('DELETE', `keys/${old.id}`, undefined)
+  for (const [path, settings] of [
+    ['consents', {}],
+    ['failing?token=secret', { types: ['withdrawn', 'erased', 'account.site_updated'] }],
+  ]) {
+    await call('POST', 'webhooks', { url: `http://127.0.0.1:${port + 1}/${path}`, ...settings })
+  }
   const more = { CONSENTCTL_BASE_URL: url, CONSENTCTL_API_KEY: key, CONSENTCTL_SITE: site.id }
   await consentctl(['create', '--file', join(root, 'test/fixtures/consents.ndjson'), '-q'], more)
   const agent = 'Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0'
@@ -138,6 +146,11 @@ async function openPage(browser, password) {
   return page
 }
 
+async function openWebhook(page) {
+  await page.getByRole('link', { name: '/consents' }).click()
+  await page.getByRole('heading', { level: 2, name: 'Last attempts' }).waitFor()
+}
+
 /** What to do on a screen to see more of it. */
 const steps = {
   notice: [
@@ -159,6 +172,15 @@ const steps = {
   ],
   'keys-create': ['keys', page => page.getByRole('button', { name: 'Create a key' }).click()],
   'keys-revoke': ['keys', page => page.getByRole('button', { name: 'Revoke Shop backend' }).click()],
+  'webhooks-create': ['webhooks', page => page.getByRole('button', { name: 'Create a webhook' }).click()],
+  webhook: ['webhooks', openWebhook],
+  'webhook-rewind': [
+    'webhooks',
+    async page => {
+      await openWebhook(page)
+      await page.getByRole('button', { name: 'Rewind …' }).click()
+    },
+  ],
   'audit-entry': ['audit', page => page.getByRole('button', { name: 'Show entry' }).nth(6).click()],
 }
 
@@ -201,6 +223,8 @@ const account = JSON.parse(
     '20000',
   ]),
 )
+const receiver = createServer(({ url }, response) => response.writeHead(url === '/consents' ? 204 : 500).end())
+receiver.listen(port + 1, '127.0.0.1')
 const server = spawn(process.execPath, [join(root, 'bin/consentctl.cjs'), 'serve'], { env, stdio: 'inherit' })
 try {
   while (!(await fetch(`${url}/ready`).catch(() => null))?.ok) await delay(100)
@@ -212,6 +236,8 @@ try {
   await takeAll(await openPage(browser, account.user.password), recordId)
   await browser.close()
 } finally {
+  receiver.close()
+  receiver.closeAllConnections()
   server.kill('SIGTERM')
   if (server.exitCode === null) await once(server, 'close')
   rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
