@@ -155,8 +155,8 @@ withdraw|-y||skip the confirmation prompt
 withdraw|--confirm|none|skip the prompt, but only if exactly n records match
 watch|--after|none|begin behind this position
 watch|--from|none|begin at this time: RFC 3339, 2026-01-31 (UTC), 7d or 24h ago
-watch|--state|files|begin behind the position in this file, and keep it up to date
 watch|--type|none|only events of this type, such as withdrawn or erased; repeatable
+watch|--state|files|begin behind the position in this file, and keep it up to date
 watch|--exec|none|run this shell command for each event, which it gets on stdin, instead of printing it
 watch|--concurrency|none|run at most n commands at once, never two of a record (default: 1)
 watch|--verify||compare all events with signed checkpoints of the log
@@ -385,6 +385,41 @@ keys revoke|--confirm|none|skip the prompt, but only if exactly n keys match
 keys revoke|--dry-run||print the method, URL and body of each request instead of sending it
 keys revoke|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)
 keys revoke|--password-stdin||read the password from standard input instead of prompting
+webhooks|list|=webhooks list|List webhooks, newest first
+webhooks|show|=webhooks show|Show a webhook and its last attempts
+webhooks|create|=webhooks create|Create a webhook
+webhooks|update|=webhooks update|Change, pause or resume a webhook
+webhooks|rotate-secret|=webhooks rotate-secret|Issue a new secret for a webhook
+webhooks|test|=webhooks test|Send a test to a webhook
+webhooks|rewind|=webhooks rewind|Send events to a webhook again
+webhooks|rm|=webhooks rm|Remove a webhook
+webhooks|listen|=webhooks listen|Forward events to this machine, for development
+webhooks create|--dry-run||print the method, URL and body of each request instead of sending it
+webhooks create|--type|none|only events of this type, such as withdrawn or erased; repeatable (every type)
+webhooks create|--site|@sites|only events of this site, by its name or id; repeatable (every site)
+webhooks create|--ed25519||sign with Ed25519, so that the receiver needs only a public key
+webhooks update|--dry-run||print the method, URL and body of each request instead of sending it
+webhooks update|--url|none|new address
+webhooks update|--type|none|only events of this type; repeatable
+webhooks update|--all-types||events of every type
+webhooks update|--site|@sites|only events of this site, by its name or id; repeatable
+webhooks update|--all-sites||events of every site, and account.… events
+webhooks update|--pause||send nothing until --resume
+webhooks update|--resume||continue where it stopped
+webhooks rotate-secret|--dry-run||print the method, URL and body of each request instead of sending it
+webhooks rotate-secret|--overlap|none|hours in which the previous secret signs, too (24); 0 ends it immediately
+webhooks rewind|--dry-run||print the method, URL and body of each request instead of sending it
+webhooks rewind|--to|none|behind this position, at a time (RFC 3339, 2026-01-31, 7d), or start
+webhooks rewind|--yes||skip the confirmation prompt
+webhooks rewind|-y||skip the confirmation prompt
+webhooks rm|--dry-run||print the method, URL and body of each request instead of sending it
+webhooks rm|--yes||skip the confirmation prompt
+webhooks rm|-y||skip the confirmation prompt
+webhooks listen|--forward-to|none|address that gets the events, such as http://localhost:3000/consents
+webhooks listen|--secret-file|files|sign with the secret in this file, whsec_…, instead of a random one
+webhooks listen|--after|none|begin behind this position
+webhooks listen|--from|none|begin at this time: RFC 3339, 2026-01-31 (UTC), 7d or 24h ago
+webhooks listen|--type|none|only events of this type, such as withdrawn or erased; repeatable
 audit|list|=audit list|List the changes of settings, newest first
 audit|reads|=audit reads|List who read what of which person, newest first
 audit list|--actor|none|only changes by this user (e-mail), API key (name), id, or kind: admin, system
@@ -519,7 +554,7 @@ completion install|--yes||skip the confirmation prompt
 completion install|-y||skip the confirmation prompt
 completion install|<|:bash zsh fish powershell|
 completion values|<|:profiles sites settings imports erasures receipts tickets|
-help|<|:options output exit-codes environment create import list get update rm restore history check withdraw watch stats subject requests hold receipt evidence verify sites notices keys audit usage auth config doctor serve admin completion help commands|
+help|<|:options output exit-codes environment create import list get update rm restore history check withdraw watch stats subject requests hold receipt evidence verify sites notices keys webhooks audit usage auth config doctor serve admin completion help commands|
 |create|=create|Create a consent record, or many from a file
 |import|=import|Import records and their history from other tools
 |list|=list|List records, newest first
@@ -543,6 +578,7 @@ help|<|:options output exit-codes environment create import list get update rm r
 |sites|=sites|Manage sites
 |notices|=notices|Publish and read the notices shown to people
 |keys|=keys|Manage API keys
+|webhooks|=webhooks|Send events to other programs, signed
 |audit|=audit|See who changed which setting, and who read what of whom
 |usage|=usage|Show the usage of the monthly quota
 |auth|=auth|Store, check and remove API keys

@@ -134,6 +134,17 @@ export const tree: Group = commands({
     create: ['Create an API key', () => import('./commands/keys/create.ts')],
     revoke: ['Revoke API keys', () => import('./commands/keys/revoke.ts')],
   }),
+  webhooks: group('Send events to other programs, signed', {
+    list: ['List webhooks, newest first', () => import('./commands/webhooks/show.ts')],
+    show: ['Show a webhook and its last attempts', () => import('./commands/webhooks/show.ts')],
+    create: ['Create a webhook', () => import('./commands/webhooks/create.ts')],
+    update: ['Change, pause or resume a webhook', () => import('./commands/webhooks/update.ts')],
+    'rotate-secret': ['Issue a new secret for a webhook', () => import('./commands/webhooks/create.ts')],
+    test: ['Send a test to a webhook', () => import('./commands/webhooks/test.ts')],
+    rewind: ['Send events to a webhook again', () => import('./commands/webhooks/rewind.ts')],
+    rm: ['Remove a webhook', () => import('./commands/webhooks/rewind.ts')],
+    listen: ['Forward events to this machine, for development', () => import('./commands/webhooks/listen.ts')],
+  }),
   audit: group('See who changed which setting, and who read what of whom', {
     list: ['List the changes of settings, newest first', () => import('./commands/audit/list.ts')],
     reads: ['List who read what of which person, newest first', () => import('./commands/audit/reads.ts')],

@@ -83,6 +83,11 @@ export const Count = z
   .regex(/^[1-9]\d{0,14}$/, 'must be a whole number from 1')
   .transform(Number)
 
+export const Hours = z
+  .string()
+  .regex(/^\d{1,9}$/, 'must be a whole number of hours')
+  .transform(Number)
+
 export function collect(value: string, before: readonly string[] = []): string[] {
   return [...before, value]
 }

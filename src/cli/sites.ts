@@ -17,6 +17,11 @@ export async function siteIdOf(ctx: Pick<Context, 'api' | 'say'>, text: string):
   return text
 }
 
+/** Each site once. @throws CliError as `siteIdOf` does */
+export async function siteIdsOf(ctx: Pick<Context, 'api' | 'say'>, texts: readonly string[]): Promise<string[]> {
+  return [...new Set(await Promise.all(texts.map(each => siteIdOf(ctx, each))))]
+}
+
 /** Accepts a UUID unchecked if the sites are not listed. @throws CliError as `findSite` does */
 export async function knownSiteId(ctx: Pick<Context, 'say'>, api: Client, text: string): Promise<string> {
   const all = await listSites(api)

@@ -74,6 +74,14 @@ const lostResponses: Record<string, LostResponse> = {
     outcome: 'the site may or may not have a new token',
     hint: 'run consentctl sites rotate-token again: the new token is lost',
   },
+  '/api/v1/webhooks': {
+    outcome: 'the webhook may or may not have been created',
+    hint: 'run consentctl webhooks list; if the webhook is there, rotate its secret: the first one is lost',
+  },
+  '/api/v1/webhooks/:id/secret': {
+    outcome: 'the webhook may or may not have a new secret',
+    hint: 'run consentctl webhooks rotate-secret again, and give the receiver that secret at once',
+  },
 }
 
 function lostResponse(maybeDone: boolean, { idempotent, path }: Call): LostResponse | undefined {
@@ -180,6 +188,7 @@ export function scopeHint(scopes: readonly Scope[] = []): string {
   const [first, second] = scopes
   if (first === 'import') return `create a key with ${importHint}`
   if (second === 'import') return `use a key with the scope ${first}; for an import create one with ${importHint}`
+  if (first === 'webhooks') return 'create a key with consentctl keys create --name webhooks --scope webhooks,read'
   return first === 'notices'
     ? 'create a key with consentctl keys create --name ci --scope notices, or sign in with --email'
     : 'use a key with the required scope: consentctl keys list shows the scopes'
@@ -222,9 +231,8 @@ function notFoundHint({ path, method, id }: Call): string | undefined {
   if (path.endsWith('/receipt')) return 'a deleted record has no receipt: see consentctl history'
   if (path.startsWith('/api/v1/consents')) return undefined
   if (id === null) return 'this instance may not have this feature; check its address: consentctl config list'
-  return path.startsWith('/api/v1/keys')
-    ? 'consentctl keys list; a revoked key is not found either'
-    : 'consentctl sites list'
+  if (path.startsWith('/api/v1/keys')) return 'consentctl keys list; a revoked key is not found either'
+  return path.startsWith('/api/v1/webhooks') ? 'consentctl webhooks list' : 'consentctl sites list'
 }
 
 function retryHint(retryAfter: number | null): string {

@@ -5,7 +5,7 @@ import { addDryRunFlag, dryRunOption, dryRunOutput, viewUnlessDryRun } from '../
 import { instanceLabel } from '../../cli/messages.ts'
 import { one } from '../../cli/output.ts'
 import { addScopeFlag, addSignInFlags, signIn, signInHelp, signInOptions } from '../../cli/sign-in.ts'
-import { siteIdOf } from '../../cli/sites.ts'
+import { siteIdsOf } from '../../cli/sites.ts'
 import { futureInstant } from '../../cli/time.ts'
 import type { Context } from '../../context.ts'
 import { KeyDraft, keys } from '../../contract/keys.ts'
@@ -44,8 +44,8 @@ Examples:
 async function run(ctx: Context, { name, scope, site, expires, dryRun, ...who }: z.output<typeof Options>) {
   const expires_at = expires && futureInstant(expires, new Date())
   const api = dryRun && (site ?? []).every(isUuid) ? ctx.api : await signIn(ctx, who)
-  const site_ids = site && (await Promise.all(site.map(each => siteIdOf({ api, say: ctx.say }, each))))
-  const body = { name, scopes: scope, site_ids: site_ids && [...new Set(site_ids)], expires_at }
+  const site_ids = site && (await siteIdsOf({ api, say: ctx.say }, site))
+  const body = { name, scopes: scope, site_ids, expires_at }
   if (dryRun) return dryRunOutput(ctx, [{ endpoint: keys.create, body }])
   const key = await api.call(keys.create, { body })
   await ctx.say(`created key ${key.id} on ${instanceLabel(ctx)}`)

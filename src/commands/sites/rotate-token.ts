@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
-import { action, Ids } from '../../cli/action.ts'
+import { action, Hours, Ids } from '../../cli/action.ts'
 import { confirmOptions, mustPrompt, promptToConfirm } from '../../cli/confirm.ts'
 import { addDryRunFlag, dryRunOption, dryRunOutput, viewUnlessDryRun } from '../../cli/dry-run.ts'
 import { instanceLabel } from '../../cli/messages.ts'
@@ -16,12 +16,7 @@ const Options = z.strictObject({
   ...signInOptions,
   ...dryRunOption,
   operands: Ids,
-  overlap: z
-    .string()
-    .regex(/^\d{1,9}$/, 'must be a whole number of hours')
-    .transform(Number)
-    .pipe(TokenRotation.shape.overlap_hours.unwrap())
-    .optional(),
+  overlap: Hours.pipe(TokenRotation.shape.overlap_hours.unwrap()).optional(),
   yes: confirmOptions.yes,
 })
 

@@ -1,11 +1,9 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
-import { action, Count, collect, nonEmpty } from '../../cli/action.ts'
+import { action, Count, nonEmpty } from '../../cli/action.ts'
 import { many } from '../../cli/output.ts'
-import { startInstant } from '../../cli/time.ts'
 import type { Context } from '../../context.ts'
-import { type Event, EventType } from '../../contract/events.ts'
-import { parseInstant } from '../../contract/instant.ts'
+import type { Event } from '../../contract/events.ts'
 import { usageError } from '../../errors/errors.ts'
 import { MerkleTree } from '../../evidence/merkle.ts'
 import { identify, requireEverySite } from '../../receipts/signer.ts'
@@ -15,16 +13,11 @@ import { follow, type Start } from './follow.ts'
 import { openPlace, type Place, writePlace } from './place.ts'
 import { Proof, treeUpTo } from './proof.ts'
 import { runForEvents } from './run.ts'
+import { addSelectionFlags, readStart, selectEvents, selectionOptions } from './selection.ts'
 
 const Options = z.strictObject({
-  after: z
-    .string()
-    .regex(/^\d{1,10}$/, 'must be a position, from 0')
-    .transform(Number)
-    .optional(),
-  from: nonEmpty.optional(),
+  ...selectionOptions,
   state: nonEmpty.optional(),
-  type: z.array(EventType).optional(),
   exec: nonEmpty.optional(),
   concurrency: Count.optional(),
   verify: z.literal(true).optional(),
@@ -33,11 +26,8 @@ const Options = z.strictObject({
 type Options = z.output<typeof Options>
 
 export function watch(command: Command, ctx: Context): void {
-  command
-    .option('--after <position>', 'begin behind this position')
-    .option('--from <time>', 'begin at this time: RFC 3339, 2026-01-31 (UTC), 7d or 24h ago')
+  addSelectionFlags(command)
     .option('--state <file>', 'begin behind the position in this file, and keep it up to date')
-    .option('--type <type>', 'only events of this type, such as withdrawn or erased; repeatable', collect)
     .option('--exec <command>', 'run this shell command for each event, which it gets on stdin, instead of printing it')
     .option('--concurrency <n>', 'run at most n commands at once, never two of a record (default: 1)')
     .option('--verify', 'compare all events with signed checkpoints of the log')
@@ -68,7 +58,6 @@ async function* pages(ctx: Context, options: Options): AsyncGenerator<readonly E
   const of = { instance: requireBaseUrl(ctx.settings), account_id }
   const kept = state === undefined ? null : await openPlace(state, of)
   const start = chooseStart(options, kept)
-  const earliest = start.from === undefined ? null : parseInstant(start.from)
   const keep = async (after: number | null) => {
     if (state !== undefined) await writePlace(state, { ...of, after, ...(proof && { tree: proof.tree }) })
   }
@@ -76,7 +65,7 @@ async function* pages(ctx: Context, options: Options): AsyncGenerator<readonly E
   let proof: Proof | null = null
   for await (const { data, next_after } of follow(ctx, { ...start, isOnce: once === true })) {
     if (options.verify) proof = await prove(ctx, proof ?? kept, data, next_after)
-    const wanted = data.filter(event => isWanted(event, options.type, earliest))
+    const wanted = selectEvents(data, start, options.type)
     if (shell === undefined) {
       if (wanted.length > 0) yield wanted
     } else if (!(await runForEvents(wanted, { ...run, command: shell }))) return
@@ -91,16 +80,11 @@ function requireConsistent({ state, exec: shell, concurrency }: Options, out: st
 }
 
 function chooseStart({ after, from, state }: Options, kept: Place | null): Start {
-  if (after !== undefined && from !== undefined) throw usageError('--after cannot be combined with --from')
+  const start = readStart({ after, from })
   if (kept && (after !== undefined || from !== undefined))
     throw usageError(`${state} has a position: remove ${after === undefined ? '--from' : '--after'}, or the file`)
-  if (kept) return kept.after === null ? {} : { after: kept.after }
-  if (after !== undefined) return { after }
-  return from === undefined ? { newest: true } : { from: startInstant(from, new Date()) }
-}
-
-function isWanted({ type, at }: Event, types: readonly string[] | undefined, earliest: number | null): boolean {
-  return (!types || types.includes(type)) && (earliest === null || at === null || Date.parse(at) >= earliest)
+  if (!kept) return start
+  return kept.after === null ? {} : { after: kept.after }
 }
 
 /** Of the first page it begins with the tree that was kept, or with the proof of the event before the page. */

@@ -16,6 +16,7 @@ import {
 } from '../session-fixtures.ts'
 import { receiptOf, serviceKey, signedReceipt } from '../signed-consent-receipt.ts'
 import { answers, byId, consent, consentsPath, entry, fails, uuid } from '../support.ts'
+import { failing, newWebhookOf, webhookOf, webhookPath, webhooksPath } from '../webhook-fixtures.ts'
 
 type Row = Record<string, unknown>
 
@@ -175,6 +176,9 @@ const verified = {
   issued_at: receiptOf().issued_at,
   detail: `the key is from ${keysFile}; its record was not in the log yet`,
 }
+const { attempts, ...webhook } = webhookOf({ types: ['withdrawn', 'erased'], public_key: 'whpk_=cmd()' })
+const { attempts: failed, ...failingWebhook } = failing
+const newWebhook = { ...newWebhookOf() }
 const planned = { result: 'planned', deleted_at: null, request_id: null }
 const granting = [1, 2].map(n => ({
   ...{ id: uuid(n), site_id: uuid(900), purposes: ['marketing'], accepted: true },
@@ -296,6 +300,37 @@ export const cases: readonly Case[] = [
       ...signedIn(managing('post', keysPath, () => ({ ...key, key: newKey }))),
       ...{ cells: [active({ ...key, key: newKey })], id: null },
     },
+  ),
+  many(
+    2,
+    ['webhooks', 'list'],
+    [webhook, failingWebhook],
+    ask(answers('get', webhooksPath, { data: [webhook, failingWebhook] })),
+  ),
+  one(
+    2,
+    ['webhooks', 'show', failing.id],
+    { ...failing },
+    {
+      ...ask(answers('get', webhookPath, failing)),
+      cells: [failingWebhook],
+    },
+  ),
+  one(2, ['webhooks', 'create', webhook.url], newWebhook, {
+    ...ask(answers('post', webhooksPath, newWebhook, 201)),
+    id: null,
+  }),
+  one(2, ['webhooks', 'rotate-secret', webhook.id], newWebhook, {
+    ...ask(answers('post', `${webhookPath}/secret`, newWebhook, 201)),
+    id: null,
+  }),
+  one(2, ['webhooks', 'update', webhook.id, '--resume'], webhook, ask(answers('patch', webhookPath, webhook))),
+  one(2, ['webhooks', 'rm', webhook.id, '--yes'], webhook, ask(answers('delete', webhookPath, webhook))),
+  one(
+    2,
+    ['webhooks', 'rewind', webhook.id, '--to', '1041', '--yes'],
+    webhook,
+    ask(answers('post', `${webhookPath}/rewind`, webhook)),
   ),
   one(1, ['verify', '-', '--keys', keysFile], verified, { stdin: signedReceipt(), id: 'file' }),
   one(1, ['usage'], usage, { ...ask(answers('get', '*/api/v1/usage', usage)), id: 'month' }),

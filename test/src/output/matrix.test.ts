@@ -43,6 +43,7 @@ const elsewhere = [
   'check',
   'watch',
   ...['add', 'list', 'remove'].map(name => `hold ${name}`),
+  ...['test', 'listen'].map(name => `webhooks ${name}`),
   'evidence',
   'help',
   'import',
