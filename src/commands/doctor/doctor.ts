@@ -10,10 +10,11 @@ import { checkHere } from './local.ts'
 export function doctor(command: Command, ctx: Context): void {
   command
     .description(`
-Checks the files, the address, the connection to the instance, its clock, the key and the quota. Only the
-current instance gets requests; checking the key counts as one request of the quota. Permissions that let
-others read the keys are corrected. Exit code 0 if nothing failed, else that of the first failure: 2 settings,
-4 key, 6 quota, 7 connection. -q prints the names of failed checks.
+Checks the files, the address, the connection to the instance, its clock, the key, the quota, and webhooks if
+the key has the scope webhooks. Only the current instance gets requests; checking the key counts as one
+request of the quota, and listing webhooks as another. Permissions that let others read the keys are
+corrected. Exit code 0 if nothing failed, else that of the first failure: 2 settings, 4 key, 6 quota,
+7 connection. -q prints the names of failed checks.
 
 Examples:
   $ consentctl doctor

@@ -3,12 +3,14 @@ import { formatCount } from '../../cli/messages.ts'
 import type { RawResponse } from '../../client/transport.ts'
 import type { Context } from '../../context.ts'
 import { type Usage, usage } from '../../contract/usage.ts'
+import { webhooks } from '../../contract/webhooks.ts'
 import { exit } from '../../errors/errors.ts'
 import { explain, quotaHint } from '../../errors/explain.ts'
 import { maskKey } from '../../settings/key.ts'
 import { proxyFor } from '../../settings/proxy.ts'
 import { isLoopback, requireApiKey, requireBaseUrl } from '../../settings/settings.ts'
 import { describeUsage } from '../../views/account.ts'
+import { describeState } from '../../views/webhook.ts'
 
 function checkService({ status, text }: RawResponse, version: string | null): Checked {
   const named = version ? `, version ${version}` : ''
@@ -45,7 +47,23 @@ async function checkKey(ctx: Context, timeout: number): Promise<Checked[]> {
   })
   const answer = probed
   if (!answer) return [key, skip('quota', 'the key was not checked')]
-  return [key, await tried('quota', () => checkQuota(ctx, answer))]
+  const quota = await tried('quota', () => checkQuota(ctx, answer))
+  return key.row.result === 'fail' ? [key, quota] : [key, quota, ...(await checkWebhooks(ctx))]
+}
+
+/** None without a webhook, or if the key or the instance cannot list them. */
+async function checkWebhooks(ctx: Context): Promise<Checked[]> {
+  const all = await ctx.api.call(webhooks.list, {}).then(({ data }) => data, explain)
+  if ('code' in all) {
+    const isUnavailable = all.status === 403 || all.status === 404
+    return isUnavailable ? [] : [skip('webhooks', `they could not be read (${all.code})`)]
+  }
+  if (all.length === 0) return []
+  const stopped = all.filter(({ state }) => state !== 'active')
+  const [first] = stopped
+  if (!first) return [ok('webhooks', `${formatCount(all.length, 'webhook')}, none failing or paused`)]
+  const detail = stopped.map(each => `${each.id} is ${describeState(each)}`).join('; ')
+  return [warn('webhooks', detail, `consentctl webhooks show ${first.id}`)]
 }
 
 async function checkQuota(ctx: Context, answer: RawResponse): Promise<Checked> {

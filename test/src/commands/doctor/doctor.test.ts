@@ -6,7 +6,8 @@ import { describe, expect, it } from 'vitest'
 import { saveProfile } from '../../../../src/settings/store.ts'
 import { type RunOptions, useFolder } from '../../../support/cli.ts'
 import { freePort } from '../../../support/postgres.ts'
-import { apiKey, consentsPath, screen, styles, useCli } from '../../support.ts'
+import { apiKey, consentsPath, screen, styles, useCli, uuid } from '../../support.ts'
+import { failing, webhookOf, webhooksPath } from '../../webhook-fixtures.ts'
 
 const cli = useCli()
 const state = useFolder()
@@ -31,6 +32,7 @@ async function examine(env: Record<string, string | undefined> = {}, args: strin
 interface Answers {
   readonly ready?: () => Response
   readonly list?: () => Response
+  readonly webhooks?: () => Response
   readonly headers?: Record<string, string>
 }
 
@@ -38,12 +40,13 @@ const failure = (error: string, status: number) => () =>
   HttpResponse.json({ error, message: `your key ${apiKey}` }, { status })
 
 /** Makes the instance answer what it is asked, well unless said. */
-function answering({ ready, list, headers = {} }: Answers = {}) {
+function answering({ ready, list, webhooks, headers = {} }: Answers = {}) {
   const date = { date: new Date().toUTCString(), ...headers }
   const paths: [string, () => Response][] = [
     ['*/ready', ready ?? (() => HttpResponse.json({ status: 'ok' }, { headers: date }))],
     ['*/api/v1/openapi.json', () => HttpResponse.json({ openapi: '3.1.1', info: { version: '9.8.7' } })],
     ['*/api/v1/usage', failure('not_found', 404)],
+    [webhooksPath, webhooks ?? failure('forbidden', 403)],
     [consentsPath, list ?? (() => HttpResponse.json({ data: [], next_cursor: null }, { headers: date }))],
   ]
   for (const [path, answer] of paths) cli.instance.use(http.get(path, answer as () => HttpResponse<string>))
@@ -81,13 +84,16 @@ it.each([
   expect({ code, quota: checks['quota'] }).toMatchObject({ code: exit, quota: { result, detail } })
 })
 
-it('sends requests only to the instance, with GET only, two of them with the key', async () => {
+it('sends requests only to the instance, with GET only, three of them with the key', async () => {
   answering()
   await examine()
   const asked = cli.instance.requests.map(({ method, url }) => `${method} ${url}`).sort()
-  expect(asked).toEqual(['GET /api/v1/consents?limit=1', 'GET /api/v1/openapi.json', 'GET /api/v1/usage', 'GET /ready'])
+  expect(asked).toEqual([
+    ...['GET /api/v1/consents?limit=1', 'GET /api/v1/openapi.json', 'GET /api/v1/usage'],
+    ...['GET /api/v1/webhooks', 'GET /ready'],
+  ])
   const withKey = cli.instance.requests.filter(({ headers }) => headers.authorization)
-  expect(withKey.map(({ url }) => url)).toEqual(['/api/v1/consents?limit=1', '/api/v1/usage'])
+  expect(withKey.map(({ url }) => url)).toEqual(['/api/v1/consents?limit=1', '/api/v1/usage', '/api/v1/webhooks'])
 })
 
 it('when the instance supports only records, exits with 0', async () => {
@@ -110,6 +116,48 @@ it.each([
   expect(checks['quota']).toMatchObject({
     result: 'skip',
     detail: `it was not told: the instance answered ${status}`,
+  })
+})
+
+describe('webhooks', () => {
+  const check = async (webhooks: () => Response) => {
+    answering({ webhooks })
+    const { code, checks } = await examine()
+    return { code, row: checks['webhooks'] }
+  }
+  const listing = (...data: object[]) => check(() => HttpResponse.json({ data }))
+
+  it('when some are failing or paused, warns of each and names the command for the first', async () => {
+    const paused = webhookOf({ id: uuid(3), state: 'paused' })
+    expect(await listing(webhookOf(), failing, paused)).toEqual({
+      code: 0,
+      row: {
+        check: 'webhooks',
+        result: 'warn',
+        detail: `${failing.id} is failing since 2026-01-31 08:15Z; ${uuid(3)} is paused`,
+        remedy: `consentctl webhooks show ${failing.id}`,
+      },
+    })
+  })
+
+  it('when all are delivered, counts them', async () => {
+    const row = { result: 'ok', detail: '2 webhooks, none failing or paused', remedy: null }
+    expect(await listing(webhookOf(), webhookOf())).toMatchObject({ code: 0, row })
+  })
+
+  it.each<[string, () => Response]>([
+    ['the key lacks the scope', failure('forbidden', 403)],
+    ['the instance has none', failure('not_found', 404)],
+    ['the account has none', () => HttpResponse.json({ data: [] })],
+  ])('when %s, says nothing of them', async (_, webhooks) => {
+    expect(await check(webhooks)).toEqual({ code: 0, row: undefined })
+  })
+
+  it('when they cannot be read, says why and exits with 0', async () => {
+    expect(await check(failure('unavailable', 503))).toMatchObject({
+      code: 0,
+      row: { result: 'skip', detail: 'they could not be read (unavailable)' },
+    })
   })
 })
 
