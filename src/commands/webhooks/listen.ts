@@ -81,7 +81,7 @@ async function post(http: HttpClient, url: URL, secret: Buffer, event: Event): P
       return { status, problem: status >= 200 && status < 300 ? null : `answered ${status}` }
     },
     ({ code, message }: NodeJS.ErrnoException) => {
-      const cause = signal.aborted ? `no answer within ${timeoutMs / 1000} s` : `cannot be reached (${code ?? message})`
+      const cause = signal.aborted ? `no answer within ${timeoutMs / 1000} s` : `no answer (${code ?? message})`
       return { status: null, problem: cause }
     },
   )

@@ -146,7 +146,7 @@ function NewSecret({ of: { id }, onClose, onDone }: AskedProps) {
       run={run}
       submit="Issue a new secret"
       isDangerous={isAtOnce}
-      command={['webhooks', 'rotate-secret', id, ...options({ 'overlap-hours': isAtOnce && '0' })]}
+      command={['webhooks', 'rotate-secret', id, ...options({ overlap: isAtOnce && '0' })]}
     >
       <p>For 24 hours deliveries are signed with the present secret, too. An earlier one ends now.</p>
       <Check label="End the present secret now: others know it" value={isAtOnce} onValue={setAtOnce} />

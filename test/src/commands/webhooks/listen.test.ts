@@ -88,7 +88,7 @@ it('sends each event, signed with a secret that it prints, goes on after failure
   for (const { ms } of ndjson(stdout)) expect(ms).toBeGreaterThanOrEqual(0)
   expect(stderr.split('\n').slice(1)).toEqual([
     'warning: event 2 was not delivered: answered 500',
-    'warning: event 3 was not delivered: cannot be reached (ECONNRESET)',
+    'warning: event 3 was not delivered: no answer (ECONNRESET)',
     'warning: event 4 was not delivered: answered 302',
     '',
   ])

@@ -192,7 +192,7 @@ describe('webhooks test', () => {
 
   it.each([
     ['answered 500', 500],
-    ['cannot be reached (ECONNREFUSED)', null],
+    ['no answer (ECONNREFUSED)', null],
   ])('when it was not, exits with 8 and says why: %s', async (problem, status) => {
     testing({ problem, status })
     const ran = await webhooks('test', id, '--json')
