@@ -42,7 +42,7 @@ export const failing = webhookOf({
   next_attempt_at: '2026-01-31T10:30:00.000Z',
   attempts: [
     attemptOf({ position: 42, status: 500, problem: 'answered 500' }),
-    attemptOf({ position: 42, status: null, problem: 'cannot be reached (ECONNREFUSED)' }),
+    attemptOf({ position: 42, status: null, problem: 'no answer (ECONNREFUSED)' }),
   ],
 })
 

@@ -1,6 +1,8 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
 import { action, Count, nonEmpty } from '../../cli/action.ts'
+import { addSelectionFlags, readStart, selectEvents, selectionOptions } from '../../cli/event-selection.ts'
+import { follow, type Start } from '../../cli/follow.ts'
 import { many } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
 import type { Event } from '../../contract/events.ts'
@@ -9,11 +11,9 @@ import { MerkleTree } from '../../evidence/merkle.ts'
 import { identify, requireEverySite } from '../../receipts/signer.ts'
 import { requireBaseUrl } from '../../settings/settings.ts'
 import { eventView } from '../../views/event.ts'
-import { follow, type Start } from './follow.ts'
 import { openPlace, type Place, writePlace } from './place.ts'
 import { Proof, treeUpTo } from './proof.ts'
 import { runForEvents } from './run.ts'
-import { addSelectionFlags, readStart, selectEvents, selectionOptions } from './selection.ts'
 
 const Options = z.strictObject({
   ...selectionOptions,

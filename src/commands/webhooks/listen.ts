@@ -2,6 +2,8 @@ import { randomBytes } from 'node:crypto'
 import type { Command } from 'commander'
 import * as z from 'zod'
 import { action, nonEmpty } from '../../cli/action.ts'
+import { addSelectionFlags, readStart, selectEvents, selectionOptions } from '../../cli/event-selection.ts'
+import { follow } from '../../cli/follow.ts'
 import { many } from '../../cli/output.ts'
 import { type HttpClient, openDirect } from '../../client/http.ts'
 import type { Context } from '../../context.ts'
@@ -10,8 +12,6 @@ import { dataError } from '../../errors/errors.ts'
 import { readSecretText, secretText, signedHeaders } from '../../evidence/webhook-signature.ts'
 import { readText } from '../../io/input.ts'
 import { type Forwarded, forwardedView } from '../../views/webhook.ts'
-import { follow } from '../watch/follow.ts'
-import { addSelectionFlags, readStart, selectEvents, selectionOptions } from '../watch/selection.ts'
 
 const Options = z.strictObject({
   ...selectionOptions,

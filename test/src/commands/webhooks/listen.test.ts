@@ -109,7 +109,7 @@ it('when the local server does not run, warns of each event', async () => {
   await close(down)
   const { code, stderr } = await follow(['--after', '0'], url)
   expect(code).toBe(0)
-  expect(stderr.match(/warning: event \d was not delivered: cannot be reached \(ECONNREFUSED\)/g)).toHaveLength(5)
+  expect(stderr.match(/warning: event \d was not delivered: no answer \(ECONNREFUSED\)/g)).toHaveLength(5)
 })
 
 it.each([

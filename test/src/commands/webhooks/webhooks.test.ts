@@ -68,7 +68,7 @@ describe('webhooks show', () => {
     expect(stdout).toMatch(/^STATE +failing$/m)
     expect(stdout).toMatch(/^FAILING_SINCE +2026-01-31T08:15:00.000Z\n(?:.*\n)*\nAT +POSITION +STATUS +MS +PROBLEM\n/m)
     expect(stdout).toMatch(/^2026-01-31 09:30:07Z +42 +500 +34 +answered 500\n/m)
-    expect(stdout).toMatch(/^2026-01-31 09:30:07Z +42 +34 +cannot be reached \(ECONNREFUSED\)\n$/m)
+    expect(stdout).toMatch(/^2026-01-31 09:30:07Z +42 +34 +no answer \(ECONNREFUSED\)\n$/m)
     expect(stdout).not.toContain('ATTEMPTS')
   })
 

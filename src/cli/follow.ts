@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { callOptional, instanceLabel } from '../../cli/messages.ts'
-import type { Context } from '../../context.ts'
-import { type EventPage, type EventQuery, events } from '../../contract/events.ts'
-import { exit } from '../../errors/errors.ts'
-import { exitOf, explain } from '../../errors/explain.ts'
+import type { Context } from '../context.ts'
+import { type EventPage, type EventQuery, events } from '../contract/events.ts'
+import { exit } from '../errors/errors.ts'
+import { exitOf, explain } from '../errors/explain.ts'
+import { callOptional, instanceLabel } from './messages.ts'
 
 export interface Start {
   readonly after?: number

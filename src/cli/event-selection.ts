@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
-import { collect, nonEmpty } from '../../cli/action.ts'
-import { startInstant } from '../../cli/time.ts'
-import { type Event, EventType } from '../../contract/events.ts'
-import { parseInstant } from '../../contract/instant.ts'
-import { usageError } from '../../errors/errors.ts'
+import { type Event, EventType } from '../contract/events.ts'
+import { parseInstant } from '../contract/instant.ts'
+import { usageError } from '../errors/errors.ts'
+import { collect, nonEmpty } from './action.ts'
 import type { Start } from './follow.ts'
+import { startInstant } from './time.ts'
 
 export const selectionOptions = {
   after: z
