@@ -414,12 +414,17 @@ export function findEvents(sql: Sql, reach: Reach, id: string, limit: number): P
 const mostRecordsOfPerson = 1000
 
 export interface NewestAnswerRow {
+  /** Of the subject on the site, live; null if they were not compared, and then there is no other row. */
+  compared_records: number | null
   purpose: string | null
-  id: string
-  answered_at: Date
+  id: string | null
+  answered_at: Date | null
 }
 
-/** The newest answers about each purpose, or without one about the whole, of a subject on a site, if it is a person. */
+/**
+ * The newest answers about each purpose, or without one about the whole, of a subject on a site, if it is a person. One
+ * statement, so that what is counted is what is compared.
+ */
 export function findNewestAnswers(
   sql: Sql,
   accountId: string,
@@ -427,20 +432,21 @@ export function findNewestAnswers(
   purposes: readonly string[],
 ): Promise<NewestAnswerRow[]> {
   const of = { subject: sql`${subjectId}`, site: sql`${siteId}`, onlyWitnessed: false, at: null }
-  const isPerson = sql`(
-    select count(*) from (
-      select 1 from consents
-      where account_id = ${accountId} and subject_id = ${subjectId} and site_id = ${siteId} and deleted_at is null
-      limit ${mostRecordsOfPerson + 1}
-    ) r) <= ${mostRecordsOfPerson}`
-  if (purposes.length === 0)
-    return sql<NewestAnswerRow[]>`
-      select null as purpose, a.id, a.answered_at from (${newestAnswer(sql, accountId, { ...of, purpose: null })}) a
-      where ${isPerson}`
+  const answers =
+    purposes.length === 0
+      ? sql`select null as purpose, a.id, a.answered_at from (${newestAnswer(sql, accountId, { ...of, purpose: null })}) a`
+      : sql`
+        select p.purpose, a.id, a.answered_at from unnest(${toArrayLiteral(purposes)}::text[]) as p (purpose)
+        cross join lateral (${newestAnswer(sql, accountId, { ...of, purpose: sql`p.purpose` })}) a`
   return sql<NewestAnswerRow[]>`
-    select p.purpose, a.id, a.answered_at from unnest(${toArrayLiteral(purposes)}::text[]) as p (purpose)
-    cross join lateral (${newestAnswer(sql, accountId, { ...of, purpose: sql`p.purpose` })}) a
-    where ${isPerson}`
+    select n.compared_records, a.purpose, a.id, a.answered_at
+    from (
+      select case when count(*) <= ${mostRecordsOfPerson} then count(*)::integer end as compared_records from (
+        select 1 from consents
+        where account_id = ${accountId} and subject_id = ${subjectId} and site_id = ${siteId} and deleted_at is null
+        limit ${mostRecordsOfPerson + 1}
+      ) r) n
+    left join lateral (${answers}) a on n.compared_records is not null`
 }
 
 export async function findOldestKey(sql: Sql, before: Date): Promise<Date | null> {

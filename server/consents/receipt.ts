@@ -70,7 +70,7 @@ export async function issueReceipt(
     region: last.region,
     consent_status: statusOf(consent.state, dates),
     purposes: consent.purposes,
-    newer_answers: await findNewerAnswers(sql, caller, { ...last, ...consent, record_id: id }, dates.issued_at),
+    ...(await findNewerAnswers(sql, caller, { ...last, ...consent, record_id: id }, dates.issued_at)),
     preferences: last.preferences,
     events: rows.map((row, index) => ({
       event_id: entryId(row.hash),
@@ -108,11 +108,15 @@ async function findNewerAnswers(
   reach: Reach,
   { subject_id: subjectId, site_id: siteId, record_id, purposes }: Receivable,
   issued_at: string,
-): Promise<NewerAnswer[]> {
-  if (subjectId === null) return []
+): Promise<Pick<ConsentReceipt, 'compared_records' | 'newer_answers'>> {
+  if (subjectId === null) return { compared_records: null, newer_answers: [] }
   const names = purposes.map(({ purpose }) => purpose)
   const rows = await findNewestAnswers(sql, reach.accountId, { subjectId, siteId }, names)
-  const newer = rows.filter(({ id }) => id !== record_id)
+  const compared_records = rows[0]?.compared_records ?? null
+  if (compared_records === 0) throw noConsent() // deleted meanwhile
+  const newer = rows.flatMap(({ purpose, id, answered_at }) =>
+    id === null || answered_at === null || id === record_id ? [] : [{ purpose, id, answered_at }],
+  )
   const readers = new Map<string, StateReader>()
   for (const { id } of newer) if (!readers.has(id)) readers.set(id, await readStates(sql, reach, id, issued_at))
   const answers = newer.map(({ purpose, id, answered_at }) => ({
@@ -121,7 +125,8 @@ async function findNewerAnswers(
     answered_at: answered_at.toISOString(),
     state: readers.get(id)?.(purpose) ?? null,
   }))
-  return answers.sort((one, other) => names.indexOf(one.purpose ?? '') - names.indexOf(other.purpose ?? ''))
+  answers.sort((one, other) => names.indexOf(one.purpose ?? '') - names.indexOf(other.purpose ?? ''))
+  return { compared_records, newer_answers: answers }
 }
 
 type NewerAnswer = ConsentReceipt['newer_answers'][number]

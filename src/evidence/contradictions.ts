@@ -38,16 +38,17 @@ function findInConsentReceipt(receipt: ConsentReceipt): string | null {
   return !inclusion || notice + record_version <= inclusion.leaf_index ? null : 'itself on the leaves of the log'
 }
 
-/** Each is of another record and about another of the purposes, in their order. */
-function fitsNewer({ newer_answers: newer, pii_principal_id, record_id, purposes }: ConsentReceipt): boolean {
+/** Each is of another compared record and about another of the purposes, in their order. */
+function fitsNewer({ newer_answers: newer, record_id, purposes, ...receipt }: ConsentReceipt): boolean {
   const about = newer.map(({ purpose }) => purpose)
   const names = purposes.length === 0 ? [null] : purposes.map(({ purpose }) => purpose)
   const isOrdered = sameJson(
     about,
     names.filter(name => about.includes(name)),
   )
-  const areOthers = newer.every(each => each.record_id !== record_id)
-  return isOrdered && areOthers && (newer.length === 0 || pii_principal_id !== null)
+  const others = new Set(newer.map(each => each.record_id))
+  const areCompared = !others.has(record_id) && others.size < (receipt.compared_records ?? 1)
+  return isOrdered && areCompared && (receipt.compared_records === null || receipt.pii_principal_id !== null)
 }
 
 /** Without the acceptance, which only the history has. */

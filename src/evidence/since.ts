@@ -57,9 +57,7 @@ export function describeSince(receipt: ConsentReceipt, present: Present): string
   const state = isSameState ? '' : `, and is ${describeStatus(present)}`
   const own = `; at ${present.issued_at} its record ${isSame ? 'is the same' : 'was changed since'}${state}`
   if (present.pii_principal_id === null) return own
-  return (
-    own +
-    (describeNewer(present) ||
-      '; the instance knows no newer answer about its purposes for the same identifier on this site')
-  )
+  const none =
+    present.compared_records === null ? 'compared no other records' : 'knows no newer answer about its purposes'
+  return own + (describeNewer(present) || `; the instance ${none} for the same identifier on this site`)
 }

@@ -44,6 +44,7 @@ export function receiptOf({ events = [accepted], ...fields }: Partial<ConsentRec
     region: null,
     consent_status: 'dpv:ConsentGiven',
     purposes: purposesOf(events),
+    compared_records: fields.pii_principal_id === null ? null : 2,
     newer_answers: [],
     preferences: { marketing: true },
     events,

@@ -207,10 +207,18 @@ export const ConsentReceipt = z.strictObject({
   purposes: Purposes.describe(
     'What was answered for each purpose after the last event, by name: those of the notice, and each name that was true or false in the preferences.',
   ),
+  compared_records: z
+    .int()
+    .min(1)
+    .max(1000)
+    .nullable()
+    .describe(
+      'How many live records of this identifier on this site were compared for newer answers, with this one; null if none were: without an identifier, or if more than 1,000 have it.',
+    ),
   newer_answers: z
     .array(NewerAnswer)
     .describe(
-      'By purpose, the other live record with the newest answer about it for this identifier on this site when the receipt was issued; none of a purpose whose newest answer is in this record, or if too many records have the identifier.',
+      'By purpose, the other live record with the newest answer about it for this identifier on this site when the receipt was issued; none of a purpose whose newest answer is in this record.',
     ),
   preferences: Preferences.describe('The present ones.'),
   events: z

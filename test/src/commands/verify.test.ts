@@ -321,6 +321,10 @@ describe('a receipt whose record is in the log', () => {
           signedReceipt({ ...at, chain_head: '1'.repeat(64) }),
           `; at ${at.issued_at} its record was changed since, and is given ("marketing" given`,
         ],
+        [
+          signedReceipt({ compared_records: null }),
+          '; at 2026-01-31T09:30:01.000Z its record is the same; the instance compared no other records for the same identifier on this site',
+        ],
         [signedReceipt({ pii_principal_id: null }), '; at 2026-01-31T09:30:01.000Z its record is the same'],
         [null, '; the instance shows this key no live record of its id'],
       ] as const)

@@ -170,7 +170,23 @@ it.each<[what: string, text: () => string, ours: RegExp, python: RegExp]>([
         newer_answers: [{ purpose, record_id, answered_at: issued_at, state: 'refused' }],
       })),
     /contradicts itself on its newer answers/,
-    /its newer answer is its own, or of nobody/,
+    /its newer answer is not of another compared record/,
+  ],
+  [
+    'a receipt with a newer answer that compared no other record',
+    () =>
+      changed('consent receipt', ({ receipt_id: record_id, issued_at, purposes: [{ purpose }] }) => ({
+        compared_records: 1,
+        newer_answers: [{ purpose, record_id, answered_at: issued_at, state: 'refused' }],
+      })),
+    /contradicts itself on its newer answers/,
+    /its newer answer is not of another compared record/,
+  ],
+  [
+    'a receipt of nobody that compared records',
+    () => changed('consent receipt', () => ({ pii_principal_id: null, compared_records: 1 })),
+    /contradicts itself on its newer answers/,
+    /it compared records of nobody/,
   ],
   [
     'a receipt whose newer answer is about another purpose',
