@@ -21,13 +21,14 @@ ${sections.map(formatSection).join('\n')}
 const style = `
 :root { color-scheme: light }
 * { box-sizing: border-box; margin: 0 }
-body { background: #fff; color: #111; font: 9pt/1.2 "Liberation Sans", Arial, Helvetica, sans-serif }
+body { background: #fff; color: #111; font: 9pt/1.18 "Liberation Sans", Arial, Helvetica, sans-serif }
 main { max-width: 180mm; margin: 0 auto; padding: 8mm 4mm }
 h1 { font-size: 15pt; margin-bottom: 2mm }
-h2 { font-size: 10.5pt; margin: 1.8mm 0 0.6mm; break-after: avoid }
-p, li, td, th, blockquote { overflow-wrap: anywhere }
-.verdict { border: 0.4mm solid #111; padding: 1.6mm 2.4mm }
-.verdict p:first-child { font-size: 10.5pt; font-weight: bold }
+h2 { font-size: 10.5pt; margin: 1.4mm 0 0.5mm; break-after: avoid }
+bdi, blockquote { overflow-wrap: anywhere }
+.sentences p { display: inline }
+.verdict { border: 0.4mm solid #111; margin-bottom: 1mm; padding: 1.2mm 2mm }
+.verdict p:first-child { font-size: 10pt; font-weight: bold }
 ul, ol { padding-left: 5mm }
 table { border-collapse: collapse; width: 100%; margin: 0.8mm 0 }
 th, td { border-bottom: 0.2mm solid #999; padding: 0.3mm 2mm 0.3mm 0; text-align: left; vertical-align: top }

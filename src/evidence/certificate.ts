@@ -49,7 +49,7 @@ const maxPurposes = 6
 const [firstEvents, lastEvents] = [2, 3]
 const maxFiles = 2
 /** Of a sentence. */
-const maxListed = 3
+const [maxListed, maxNewer] = [3, 2]
 /** In characters (code points), in sentences, in tables and in lists. */
 const [maxValue, maxCell, maxName] = [160, 60, 40]
 
@@ -75,6 +75,13 @@ interface TitledPurpose extends Purpose {
   /** Of a purpose of the notice. */
   readonly title: string | undefined
 }
+/** The frame has a sentence for each of these, in this order. */
+const verdicts = ['stands', 'ended', 'stands_not', 'stands_unknown'] as const
+type Verdict = (typeof verdicts)[number]
+interface Answer {
+  readonly verdict: Verdict
+  readonly words: Words
+}
 type Values = Readonly<Record<string, string | number | Words>>
 
 class Writer {
@@ -88,13 +95,15 @@ class Writer {
   /** A purge removed the answers, and no sealed proof shows them. */
   readonly #isUnknown: boolean
   readonly #isPurged: boolean
+  /** Purposes, or null for the whole, for which a newer answer counts. */
+  readonly #overruled: ReadonlySet<string | null>
   readonly #isImported: boolean
   readonly #hasGpc: boolean
   readonly #isPaper: boolean
   readonly #isByOther: boolean
 
   constructor(pack: Pack, sealing: Sealing, language: Language, text: NoticeText | null) {
-    const { history, notice, record } = pack
+    const { history, notice, receipt, record } = pack
     this.#pack = pack
     this.#sealing = sealing
     this.#language = language
@@ -106,6 +115,7 @@ class Writer {
     )
     this.#isPurged = history.some(({ action }) => action === 'purged')
     this.#isUnknown = this.#isPurged && this.#sealed?.answers === undefined
+    this.#overruled = new Set(receipt?.newer_answers.map(({ purpose }) => purpose))
     this.#isImported = record.origin !== undefined
     this.#hasGpc = history.some(({ gpc }) => gpc)
     this.#isPaper = history.some(({ circumstances: told }) => told?.method === 'paper' || told?.form !== undefined)
@@ -119,7 +129,7 @@ class Writer {
 
   #sections(): Section[] {
     return [
-      { heading: null, blocks: [{ kind: 'verdict', items: this.#verdict() }] },
+      { heading: null, blocks: this.#verdict() },
       { heading: this.#say('who'), blocks: [{ kind: 'sentences', items: this.#who() }] },
       { heading: this.#say('what'), blocks: this.#what() },
       { heading: this.#say('how'), blocks: this.#how() },
@@ -151,88 +161,123 @@ class Writer {
     return isEntered(entry) ? this.#say('entered', { date: this.#date(created_at) }) : this.#date(created_at)
   }
 
-  #verdict(): Words[] {
-    const { receipt, record } = this.#pack
-    const first = [...this.#deletion(), ...this.#newer()]
-    const isSearched = receipt !== null && record.subject_id !== null
-    return [
-      ...first,
-      ...(first.length > 0 ? [this.#say('own')] : []),
-      ...(this.#isUnknown ? this.#purgedState() : this.#state()),
-      ...this.#period(),
+  #verdict(): Block[] {
+    const { history, receipt, record } = this.#pack
+    const restored = history.findLast(({ action }) => action === 'restored' || action === 'restored_despite_erasure')
+    const deletion = restored
+      ? this.#say('restored', { date: this.#date(restored.created_at) })
+      : this.#say('never_deleted')
+    const sentences = [
+      this.#comparison(),
       ...this.#confirmation(),
-      ...(isSearched ? [] : [this.#say('newer_not_searched')]),
-      ...(isSearched && receipt.newer_answers.length === 0 ? [this.#say('no_newer')] : []),
+      ...(record.deleted_at ? [] : [deletion]),
       this.#say('as_of', { date: this.#date(receipt?.issued_at ?? this.#sealing.createdAt) }),
     ]
-  }
-
-  #deletion(): Words[] {
-    const { history, record } = this.#pack
-    if (!record.deleted_at) return []
-    const purge = history.findLast(({ action }) => action === 'purged')
-    const values = { date: this.#date(record.deleted_at), purged: this.#date(purge?.created_at ?? '') }
-    return [this.#say(purge ? 'deleted_purged' : 'deleted', values)]
-  }
-
-  /** After a purge `accepted` is left, and no purpose. */
-  #purgedState(): Words[] {
-    const last = this.#pack.history.findLast(isAnswer)
-    return [this.#lastAnswer(last?.accepted ? 'accepted' : 'not_accepted'), this.#say('purged_purposes')]
-  }
-
-  #lastAnswer(key: 'accepted' | 'not_accepted'): Words {
-    const { history } = this.#pack
-    return this.#say(key, { date: this.#when(history.findLast(isAnswer) ?? history[0]) })
-  }
-
-  #state(): Words[] {
-    const purposes = this.#deciding()
-    const lists = purposeStates.map(state => ({ state, all: purposes.filter(each => each.state === state) }))
     return [
-      ...this.#whole(purposes),
-      ...lists.flatMap(({ state, all }) =>
-        all.length === 0 ? [] : [this.#say(`${state}_for`, { purposes: this.#listPurposes(all) })],
-      ),
-      ...(this.#isGiven || this.#consent.purposes.some(({ state }) => state === 'given')
-        ? []
-        : [this.#say('no_consent')]),
+      { kind: 'verdict', items: record.deleted_at ? this.#deletion(record.deleted_at) : this.#consents() },
+      { kind: 'sentences', items: sentences },
     ]
   }
 
-  /** About the record as a whole, if no list of purposes has its state. */
-  #whole(purposes: readonly Purpose[]): Words[] {
+  #deletion(at: string): Words[] {
+    const purge = this.#pack.history.findLast(({ action }) => action === 'purged')
+    const values = { date: this.#date(at), purged: this.#date(purge?.created_at ?? '') }
+    const own = this.#ownAnswers().map(({ words }) => words)
+    return [this.#say(purge ? 'deleted_purged' : 'deleted', values), this.#say('before', { what: join(own, '; ') })]
+  }
+
+  #consents(): Words[] {
+    const { receipt } = this.#pack
+    const end = this.#date(receipt?.expires_at ?? '')
+    const own = this.#ownAnswers()
+    const answers = [...own, ...this.#newerAnswers()]
+    const isStanding = own.some(({ verdict }) => verdict === 'stands')
+    const period = isStanding ? [this.#say(receipt?.expires_at ? 'valid_until' : 'valid_without_end', { end })] : []
+    return verdicts.flatMap(verdict => {
+      const what = answers.filter(each => each.verdict === verdict).map(({ words }) => words)
+      if (what.length === 0) return []
+      return [this.#say(verdict, { what: join(what, '; '), end }), ...(verdict === 'stands' ? period : [])]
+    })
+  }
+
+  /** Without what newer answers overrule. After a purge without known answers only `accepted` is left. */
+  #ownAnswers(): Answer[] {
+    const { history, receipt } = this.#pack
+    const last = history.findLast(isAnswer) ?? history[0]
+    const lastAnswer = (key: 'accepted' | 'not_accepted'): Answer => ({
+      verdict: 'stands_not',
+      words: this.#say(key, { date: this.#when(last) }),
+    })
+    if (this.#isUnknown) return [lastAnswer(last.accepted ? 'accepted' : 'not_accepted')]
+    const given = receipt?.consent_status === 'dpv:ConsentExpired' ? 'ended' : 'stands'
+    const ranked = this.#rankPurposes()
+    const named = ranked.filter(({ title }) => title !== undefined)
+    const all = named.length > 0 ? named : ranked
+    const purposes = all.filter(({ purpose }) => !this.#overruled.has(purpose))
+    if (all.length === 0 && !this.#overruled.has(null)) return [this.#wholeAnswer(given)]
+    const isAcceptedOnly = this.#wholeState === 'given' && !all.some(({ state }) => state === 'given')
+    return [
+      ...(isAcceptedOnly && purposes.length > 0 ? [lastAnswer('accepted')] : []),
+      ...purposeStates.flatMap((state): Answer[] => {
+        const list = purposes
+          .filter(each => each.state === state)
+          .map(({ purpose, title = purpose, since }) => {
+            const entry = since === null ? undefined : history[since]
+            return this.#purposeOn(title, entry && this.#when(entry))
+          })
+        if (list.length === 0) return []
+        return [{ verdict: state === 'given' ? given : 'stands_not', words: this.#answerFor(state, list) }]
+      }),
+    ]
+  }
+
+  /** Of a record without purposes, since the first of its last entries that are all in this state. */
+  #wholeAnswer(given: Verdict): Answer {
     const { history } = this.#pack
     const state = this.#wholeState
-    if (purposes.some(each => each.state === state)) return []
-    if (state === 'given')
-      return [this.#lastAnswer('accepted'), ...(purposes.length === 0 ? [this.#say('no_purposes')] : [])]
-    if (state === 'partly') return []
-    const first = this.#consent.events.findLastIndex(event => event.state !== state) + 1
-    return [this.#say(state, { date: this.#when(history[first] ?? history[0]) })]
+    const entry = history[this.#consent.events.findLastIndex(event => event.state !== state) + 1] ?? history[0]
+    const words = this.#say('whole', { state: this.#say(`state_${state}`), date: this.#when(entry) })
+    return { verdict: state === 'given' ? given : 'stands_not', words }
   }
 
   get #wholeState(): ConsentState {
     return this.#consent.events.at(-1)?.state ?? 'refused'
   }
 
-  get #isGiven(): boolean {
-    return this.#wholeState === 'given' || this.#wholeState === 'partly'
+  /** Of other records. */
+  #newerAnswers(): Answer[] {
+    const newer = this.#pack.receipt?.newer_answers ?? []
+    const titles = new Map(this.#rankPurposes().map(({ purpose, title }) => [purpose, title]))
+    const answers = newer.map(({ purpose, answered_at, state }): Answer => {
+      const key = state ?? 'unchecked'
+      const date = this.#date(answered_at)
+      const isGiven = state === 'given' || state === 'partly'
+      const verdict = state === null ? 'stands_unknown' : isGiven ? 'stands' : 'stands_not'
+      if (purpose === null) return { verdict, words: this.#say('whole', { state: this.#say(`state_${key}`), date }) }
+      return { verdict, words: this.#answerFor(key, [this.#purposeOn(titles.get(purpose) ?? purpose, date)]) }
+    })
+    return verdicts.flatMap(verdict => {
+      const some = answers.filter(each => each.verdict === verdict).map(({ words }) => words)
+      if (some.length === 0) return []
+      return [{ verdict, words: this.#say('newer_answers', { answers: this.#list(some, maxNewer) }) }]
+    })
   }
 
-  /** The purposes by which the state of the whole goes. */
-  #deciding() {
-    const { named, others } = this.#rankPurposes()
-    return named.length > 0 ? named : others
+  #answerFor(state: string, purposes: readonly Words[]): Words {
+    const word = this.#say(`state_${state}` as TextKey)
+    return this.#say('for', { state: word, purposes: this.#list(purposes, maxListed) })
   }
 
-  #period(): Words[] {
-    const { receipt } = this.#pack
-    if (!receipt || !this.#isGiven) return []
-    const end = this.#date(receipt.expires_at ?? '')
-    if (receipt.consent_status === 'dpv:ConsentExpired') return [this.#say('expired', { end })]
-    if (receipt.newer_answers.length > 0) return []
-    return [this.#say(receipt.expires_at === null ? 'valid_without_end' : 'valid_until', { end })]
+  #purposeOn(name: string, date: Words | undefined): Words {
+    const purpose = shorten(name)
+    return date ? this.#say('purpose_on', { purpose, date }) : this.#say('purpose_named', { purpose })
+  }
+
+  #comparison(): Words {
+    const { receipt, record } = this.#pack
+    if (!receipt || record.subject_id === null) return this.#say('newer_not_searched')
+    if (receipt.compared_records === null) return this.#say('newer_not_compared')
+    return this.#say(this.#overruled.size > 0 ? 'newer' : 'no_newer', { count: receipt.compared_records - 1 })
   }
 
   #confirmation(): Words[] {
@@ -249,36 +294,11 @@ class Writer {
     ]
   }
 
-  #listPurposes(purposes: readonly TitledPurpose[]): Words {
-    const { history } = this.#pack
-    const each = purposes.map(({ purpose: key, title = key, since }) => {
-      const entry = since === null ? undefined : history[since]
-      const purpose = shorten(title)
-      return entry
-        ? this.#say('purpose_on', { purpose, date: this.#when(entry) })
-        : this.#say('purpose_named', { purpose })
-    })
-    return this.#list(each, ', ')
-  }
-
-  #newer(): Words[] {
-    const newer = this.#pack.receipt?.newer_answers ?? []
-    if (newer.length === 0) return []
-    const { named, others } = this.#rankPurposes()
-    const titles = new Map([...named, ...others].map(({ purpose, title }) => [purpose, title]))
-    const answers = newer.map(({ purpose, answered_at, state }) => {
-      const values = { date: this.#date(answered_at), state: this.#say(`state_${state ?? 'unchecked'}`) }
-      if (purpose === null) return this.#say('newer_whole', values)
-      return this.#say('newer_purpose', { ...values, purpose: shorten(titles.get(purpose) ?? purpose) })
-    })
-    return [this.#say('newer', { answers: this.#list(answers, '; ') })]
-  }
-
   /** The first ones, and how many more there are. */
-  #list(all: readonly Words[], separator: string): Words {
-    const rest = all.length - maxListed
+  #list(all: readonly Words[], max: number): Words {
+    const rest = all.length - max
     const more = rest > 0 ? [this.#say('others', { count: rest })] : []
-    return join([...all.slice(0, maxListed), ...more], separator)
+    return join([...all.slice(0, max), ...more], ', ')
   }
 
   #who(): Words[] {
@@ -326,10 +346,8 @@ class Writer {
   }
 
   #purposes(): Block[] {
-    const { history, notice, receipt } = this.#pack
-    const { named, others } = this.#rankPurposes()
-    const purposes = [...named, ...others]
-    const overruled = new Set(receipt?.newer_answers.map(({ purpose }) => purpose))
+    const { history, notice } = this.#pack
+    const purposes = this.#rankPurposes()
     if (this.#isUnknown || purposes.length === 0)
       return [{ kind: 'sentences', items: [this.#say(this.#isUnknown ? 'purged_purposes' : 'no_purposes')] }]
     const rows = purposes.map(({ purpose: key, title, state, since }): Words[] => {
@@ -343,7 +361,7 @@ class Writer {
       const words = this.#say(`state_${state}`)
       return [
         name,
-        overruled.has(key) ? this.#say('overruled', { state: words }) : words,
+        this.#overruled.has(key) ? this.#say('overruled', { state: words }) : words,
         entry ? this.#when(entry) : [],
       ]
     })
@@ -353,18 +371,15 @@ class Writer {
     return [{ kind: 'table', head, rows: [...rows.slice(0, maxPurposes), ...more] }]
   }
 
-  /** Those of the notice with their titles, in the language or else the first. */
-  #rankPurposes(): Readonly<Record<'named' | 'others', readonly TitledPurpose[]>> {
+  /** First those of the notice with their titles, in the language or else the first. */
+  #rankPurposes(): TitledPurpose[] {
     const titles = new Map<string, string>()
     for (const { key, title, language } of this.#pack.notice?.manifest.purposes ?? []) {
       const isBetter = language !== null && findLanguage(language) === this.#language
       if (!titles.has(key) || isBetter) titles.set(key, title)
     }
     const purposes = this.#consent.purposes.map(each => ({ ...each, title: titles.get(each.purpose) }))
-    return {
-      named: purposes.filter(({ title }) => title !== undefined),
-      others: purposes.filter(({ title }) => title === undefined),
-    }
+    return purposes.sort((one, other) => Number(one.title === undefined) - Number(other.title === undefined))
   }
 
   #noticeText(): Block[] {
@@ -391,7 +406,7 @@ class Writer {
     const after = this.#statesAfter()
     const rows = history.map((entry, index): Words[] => [
       this.#when(entry),
-      this.#event(entry),
+      entry.gpc ? this.#say('with_gpc', { event: this.#event(entry) }) : this.#event(entry),
       this.#actor(entry),
       isAnswer(entry) ? this.#say(this.#isUnknown ? 'state_unknown' : `state_${after[index] ?? 'refused'}`) : [],
     ])
@@ -426,7 +441,7 @@ class Writer {
   #circumstances(): Words[] {
     const entry = this.#pack.history.findLast(({ circumstances }) => circumstances !== undefined)
     if (!entry?.circumstances) return []
-    const { method, given_by, confirmed_at, ...told } = entry.circumstances
+    const { method, given_by, ...told } = entry.circumstances
     const values = (['channel', 'form', 'relation', 'reference'] as const).flatMap(name =>
       told[name] === undefined ? [] : [this.#say(`told_${name}`, { value: cut([{ value: told[name] }], maxCell) })],
     )
@@ -434,20 +449,12 @@ class Writer {
       ...(isOneOf(methods, method) ? [this.#say(`method_${method}`)] : []),
       ...(isOneOf(givers, given_by) ? [this.#say(`given_by_${given_by}`)] : []),
       ...values,
-      ...(confirmed_at === undefined ? [] : [this.#say('told_confirmed_at', { date: this.#date(confirmed_at) })]),
     ]
-    if (how.length === 0) return []
-    return [
-      this.#say('told', {
-        date: this.#when(entry),
-        how: join(how, '; '),
-      }),
-    ]
+    return how.length === 0 ? [] : [this.#say('told', { date: this.#when(entry), how: join(how, '; ') })]
   }
 
-  #event({ action, erased, gpc }: Entry): Words {
-    const event = this.#say(`event_${action === 'deleted' && erased ? 'erased' : action}` as TextKey)
-    return gpc ? this.#say('with_gpc', { event }) : event
+  #event({ action, erased }: Entry): Words {
+    return this.#say(`event_${action === 'deleted' && erased ? 'erased' : action}` as TextKey)
   }
 
   #actor({ changed_by, actor_id, created_at }: Entry): Words {
@@ -487,7 +494,7 @@ class Writer {
     const hasStamp = [...files.keys()].some(name => name.endsWith('.tsr'))
     return [
       this.#say('proved_pack', { date: this.#date(this.#sealing.createdAt) }),
-      ...(receipt ? [this.#say('proved_receipt', { date: this.#date(receipt.issued_at) })] : []),
+      receipt ? this.#say('proved_receipt', { date: this.#date(receipt.issued_at) }) : this.#say('no_receipt'),
       this.#place(),
       ...(notice ? [this.#say('proved_notice')] : []),
       ...(hasStamp ? [this.#say('proved_stamp')] : []),
@@ -495,14 +502,16 @@ class Writer {
   }
 
   #place(): Words {
-    const { checkpoints, checkpoint, last } = this.#pack
+    const { checkpoints, checkpoint, history, last } = this.#pack
     const { before, after } = findBracket([...checkpoints.map(each => each.checkpoint), checkpoint], last.leaf_index)
-    const values = { after: this.#date(after.created_at), before: this.#date(before?.created_at ?? '') }
+    const dates = { after: this.#date(after.created_at), before: this.#date(before?.created_at ?? '') }
+    const values = { ...dates, version: last.version, event: this.#event(history.at(-1) ?? history[0]) }
     return this.#say(before ? 'proved_between' : 'proved_by', values)
   }
 
   #lacks(): Words[] {
-    const { receipt, notice } = this.#pack
+    const { history, receipt, notice } = this.#pack
+    const isDeletedByOther = history.some(entry => entry.action === 'deleted' && isOfOther(entry))
     return [
       this.#say('not_person'),
       this.#say('not_law'),
@@ -510,22 +519,20 @@ class Writer {
       ...(notice && this.#isPaper ? [this.#say('not_form')] : []),
       ...(this.#isByOther ? [this.#say('not_guardian')] : []),
       ...(this.#isImported ? [this.#say('not_import')] : []),
-      ...(this.#isEndedByOther() ? [this.#say('not_wish')] : []),
+      ...(this.#isWithdrawnByOther() ? [this.#say('not_withdrawal')] : []),
+      ...(isDeletedByOther ? [this.#say('not_deletion')] : []),
       ...(this.#sealing.presented ? [this.#say('not_presenter')] : []),
       this.#say('not_later', { date: this.#date(receipt?.issued_at ?? this.#sealing.createdAt) }),
       this.#say('not_keys'),
     ]
   }
 
-  /** A deletion or a withdrawal that did not come with the token of the site, which browsers have. */
-  #isEndedByOther(): boolean {
+  #isWithdrawnByOther(): boolean {
     const { events } = this.#consent
-    return this.#pack.history.some(({ action, changed_by }, index) => {
-      const event = events[index]
-      const isWithdrawn =
-        event?.changed.some(({ state }) => state === 'withdrawn') ||
-        (event?.state === 'withdrawn' && events[index - 1]?.state !== 'withdrawn')
-      return changed_by !== 'site_token' && (action === 'deleted' || isWithdrawn)
+    return events.some(({ state, changed }, index) => {
+      const isWhole = state === 'withdrawn' && events[index - 1]?.state !== 'withdrawn'
+      const entry = this.#pack.history[index]
+      return entry && isOfOther(entry) && (isWhole || changed.some(each => each.state === 'withdrawn'))
     })
   }
 
@@ -588,6 +595,11 @@ function toldHistory(history: Pack['history'], answers: NonNullable<Entry['seale
 
 function isAnswer({ action }: Entry): boolean {
   return action === 'created' || action === 'imported' || action === 'updated'
+}
+
+/** It did not come with the token of the site, which browsers have. */
+function isOfOther({ changed_by }: Entry): boolean {
+  return changed_by !== 'site_token'
 }
 
 /** Its `created_at` is the time of an entry, and not that of the answer. */

@@ -9,7 +9,7 @@ export interface Excerpt {
 }
 
 /** Lines of a page, and about as many characters as a line of it has. */
-const maxLines = 9
+const maxLines = 8
 const lineLength = 100
 
 /** Returns null if it cannot be shown as text. */

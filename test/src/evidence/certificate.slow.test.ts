@@ -183,13 +183,20 @@ function newReceipt({ pick, data, record, notice }: About): Buffer {
       ...{ purpose, record_id: pick([user, account, site]), answered_at: '2026-02-01T00:00:00.000Z' },
       state: pick([null, 'given', 'partly', 'refused', 'withdrawn', 'not_answered', 'expired'] as const),
     }))
+  const compared =
+    record.subject_id === null
+      ? { compared_records: null, newer_answers: [] }
+      : pick([
+          { compared_records: pick([null, 1, 1000]), newer_answers: [] },
+          { compared_records: 4, newer_answers: newer },
+        ])
   const receipt: ConsentReceipt = receiptOf({
     ...dates,
     pii_principal_id: record.subject_id,
     consent_status: statusOf(state, dates),
     events: eventsOf(data, named),
     purposes,
-    newer_answers: record.subject_id === null ? [] : pick([[], newer]),
+    ...compared,
     key_id: keyIdOf(serviceKey),
   })
   return Buffer.from(signDocument(receipt, serviceKey))
@@ -224,19 +231,26 @@ function makePacks(count: number): Files[] {
 /** As long as its documents can make it, in the language of its text. */
 function longestPack(language: string): Files {
   const words = 'Beispielwort '.repeat(19)
-  const keys = Array.from({ length: 20 }, (_, index) => `${index} ${words}`)
-  const files = makePacks(80).find(each => each.has('receipt.json') && each.has('notice.json')) as Files
+  const newerStates = ['given', 'refused', 'withdrawn', 'not_answered', 'expired', null]
+  const keys = Array.from({ length: 16 + 4 * newerStates.length }, (_, index) => `${index} ${words}`)
+  const isLong = (each: Files) =>
+    each.has('receipt.json') &&
+    each.has('notice.json') &&
+    String(each.get('checkpoint.json')).includes('"previous_size": 4')
+  const files = makePacks(80).find(isLong) as Files
   const change = (name: string, changed: (document: ReturnType<typeof JSON.parse>) => object) => {
     const document = JSON.parse(String(files.get(name)))
     files.set(name, json({ ...document, ...changed(document) }))
   }
-  const actions = ['imported', 'imported', ...Array.from({ length: 9 }, () => 'updated' as const)] as const
+  const updates = Array.from({ length: 7 }, () => 'updated' as const)
+  const actions = ['imported', 'imported', ...updates, 'deleted', 'restored_despite_erasure'] as const
   const actors = [
     { kind: 'api_key', id },
     { kind: 'user', id: user },
   ] as const
-  const isGiven = (purpose: number, index: number) => purpose < 12 && (index < 2 || (index % 2 === 0 && purpose < 6))
-  const answered = keys.slice(0, 16)
+  /** Four purposes are given at the end, four withdrawn, four refused, and the rest not answered. */
+  const isGiven = (purpose: number, index: number) => purpose < 8 && (index < 2 || (index % 2 === 0 && purpose < 4))
+  const answered = keys.slice(0, 12)
   const data = historyWith(
     actions,
     index => Object.fromEntries(answered.map((key, purpose) => [key, isGiven(purpose, index)])),
@@ -250,6 +264,7 @@ function longestPack(language: string): Files {
     origin: { system: words, id: '4711', evidence: null },
   }))
   const purposes = keys.map(key => ({ key, title: words, language, iri: null }))
+  change('record.inclusion.json', () => ({ version: data.length, leaf_index: 6 }))
   const text = { language, media_type: 'text/plain', size: 1, sha256: digest }
   change('notice.json', ({ after }) => ({
     at: '2026-01-31T09:29:30.000Z',
@@ -266,16 +281,22 @@ function longestPack(language: string): Files {
     files.set(`administration/${index + 5}.inclusion.json`, files.get('record.inclusion.json') ?? Buffer.of())
   }
   files.set('checkpoint.tsr', Buffer.of(0))
-  const newer_answers = keys.map((purpose, index) => ({
+  const newer_answers = keys.slice(16).map((purpose, index) => ({
     ...{ purpose, record_id: [user, account, site][index % 3], answered_at: '2026-02-01T00:00:00.000Z' },
-    state: 'not_answered',
+    state: newerStates[Math.floor(index / 4)],
   }))
   const { signature: _, ...receipt } = JSON.parse(String(files.get('receipt.json')))
   files.set(
     'receipt.json',
     Buffer.from(
       signDocument(
-        { ...receipt, newer_answers, expires_at: '2027-02-01T09:30:00.000Z', consent_status: stateTerms.given },
+        {
+          ...receipt,
+          compared_records: 1000,
+          newer_answers,
+          expires_at: '2026-02-02T00:00:00.000Z',
+          consent_status: 'dpv:ConsentExpired',
+        },
         serviceKey,
       ),
     ),
