@@ -37,7 +37,7 @@ blockquote { border-left: 0.8mm solid #999; margin: 0.8mm 0; padding-left: 2.4mm
 .small, .identifiers { font-size: 7.5pt; line-height: 1.2 }
 .identifiers th { font-weight: normal; white-space: nowrap }
 .identifiers td { font-family: "Liberation Mono", "Courier New", monospace; font-size: 7pt; width: 100% }
-@page { size: A4; margin: 8mm 12mm }
+@page { size: A4; margin: 7mm 12mm }
 @media print { main { max-width: none; padding: 0 } }
 `
 

@@ -51,7 +51,7 @@ const maxFiles = 2
 /** Of a sentence. */
 const [maxListed, maxNewer] = [3, 2]
 /** In characters (code points), in sentences, in tables and in lists. */
-const [maxValue, maxCell, maxName] = [160, 60, 40]
+const [maxValue, maxCell, maxName] = [140, 60, 40]
 
 /** What the documents of a pack say about one record, in the language of its notice. `certificate.md` has every sentence. */
 export function certificateOf(pack: Pack, sealing: Sealing): Certificate {

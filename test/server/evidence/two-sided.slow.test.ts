@@ -209,7 +209,7 @@ describe.skipIf(!hasOpenssl).each([
     const { detail } = JSON.parse(stdout).find(({ file }: { file: string }) => file.endsWith('record.inclusion.json'))
     expect(detail).toMatch(new RegExp(`; dated ${instant}; not in the log at ${instant}, in it at ${instant}`))
     expect(readFileSync(join(path, 'certificate.html'), 'utf8')).toMatch(
-      /<li>The last event came into the log after \d.* UTC, and no later than \d.* UTC: the log signed at the first time does not have it, .*<\/li>/,
+      /<li>The last event \(number \d+: [^)]+\) came into the log after \d.* UTC, and no later than \d.* UTC: the log signed at the first time does not have it, .*<\/li>/,
     )
   })
 

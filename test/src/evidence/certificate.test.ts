@@ -114,16 +114,14 @@ it('goes by newer answers in other records, and says where their proofs are', ()
   expect(sentencesOf([{ preferences: all }], { expires_at, ...refused }).slice(0, 4)).toEqual([
     'By the records of the service, there is consent: given for “To do analytics” on 31 January 2026, 09:30:00 UTC.',
     period,
-    'By the records of the service, there is no consent: by newer answers in other records: refused for “To do marketing” on 1 February 2026, 00:00:00 UTC.',
+    'By the records of the service, there is no consent: refused for “To do marketing” on 1 February 2026, 00:00:00 UTC (newer answers, in other records).',
     'The newer answers count, and not those of this record. They are in other undeleted records of this identifier on this site (compared: 2), named in receipt.json. Their proofs are in the packs of those records, and not in this one.',
   ])
   const newer_answers = [newerOf('analytics', null), newerOf('marketing', 'given')]
   const told = sentencesOf([{ preferences: all }], { expires_at, compared_records: 3, newer_answers })
   expect(told.slice(0, 2)).toEqual([
-    expect.stringMatching(
-      /^By .* there is consent: by newer answers in other records: given for “To do marketing” on /,
-    ),
-    expect.stringMatching(/^Whether there is consent is not known: .* could not be checked for “To do analytics” on /),
+    expect.stringMatching(/^By .* there is consent: given for “To do marketing” on .*, in other records\)\.$/),
+    expect.stringMatching(/^Whether there is consent is not known: could not be checked for “To do analytics” on /),
   ])
   expect(told).not.toContain(period)
 })
