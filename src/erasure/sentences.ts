@@ -1,5 +1,6 @@
 import { describeKept, orLonger } from '../contract/documents/deletion-statement.ts'
 import type { ErasureReceipt } from '../contract/documents/erasure-receipt.ts'
+import { sealedLimit } from '../contract/subjects.ts'
 
 /**
  * The sentences of receipts and of their verification. `src/evidence/sentences.md` has the observation that justifies each,
@@ -38,14 +39,14 @@ interface Kept {
   readonly until: string
 }
 
-/** Such as `2 sealed proofs until INSTANT, or longer while a legal hold stands`. */
-export function formatProofs(kept: readonly Kept[] = []): string {
+/** Such as `2 sealed proofs until INSTANT, or longer while a legal hold stands`. From `limit` on there may be more. */
+export function formatProofs(kept: readonly Kept[] = [], limit = Number.POSITIVE_INFINITY): string {
   const count = kept.reduce((sum, { proofs }) => sum + proofs, 0)
   const last = kept
     .map(({ until }) => until)
     .sort()
     .at(-1)
-  return `${count} sealed ${count === 1 ? 'proof' : 'proofs'} until ${last}, ${orLonger}`
+  return `${count}${count >= limit ? ' or more' : ''} sealed ${count === 1 ? 'proof' : 'proofs'} until ${last}, ${orLonger}`
 }
 
 /** All phrases that hold are used, in this order. */
@@ -112,8 +113,9 @@ const phrases: readonly Phrase[] = [
   {
     holds: ({ verification }) => verification.sealed_proofs !== undefined,
     page: ({ verification }) =>
-      `Kept of records of this person that were purged before: ${formatProofs(verification.sealed_proofs)}. A sealed proof is a keyed hash of the identifier, and the answers.`,
-    terminal: ({ verification }) => `kept of records purged before: ${formatProofs(verification.sealed_proofs)}`,
+      `Kept of records of this person that were purged before: ${formatProofs(verification.sealed_proofs, sealedLimit)}. A sealed proof is a keyed hash of the identifier, and the answers.`,
+    terminal: ({ verification }) =>
+      `kept of records purged before: ${formatProofs(verification.sealed_proofs, sealedLimit)}`,
   },
   {
     holds: ({ near_matches }) => (near_matches ?? 0) > 0,

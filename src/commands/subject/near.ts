@@ -1,6 +1,7 @@
 import { commandLike, quoteForShell, subjectCommand } from '../../cli/messages.ts'
 import type { Context } from '../../context.ts'
 import { orLonger } from '../../contract/documents/deletion-statement.ts'
+import { sealedLimit } from '../../contract/subjects.ts'
 import { type SubjectRequest, unfinishedJobs } from '../../erasure/job.ts'
 import {
   findNearMatches,
@@ -62,11 +63,13 @@ export async function tellUnfound(
   await warn(`no ${what} of ${names}${more} was found: check the spelling`)
 }
 
-/** Of records that were purged, which no list has. Returns their number. */
+/** Of records that were purged, which no list has. Returns their number; 0 if they cannot be listed, which it says. */
 export async function tellProofs(ctx: Context, subjects: readonly string[], isBrief = false): Promise<number> {
-  const found = (await unlessForbidden(findSealedProofs(ctx.api, subjects))) ?? []
-  if (found.length === 0) return 0
-  await ctx.say(`kept of records purged before: ${formatProofs(found.map(({ until }) => ({ until, proofs: 1 })))}`)
+  const found = await unlessForbidden(findSealedProofs(ctx.api, subjects))
+  if (found === null) await ctx.say('kept of records purged before: not known, because sealed proofs cannot be listed')
+  if (found === null || found.length === 0) return 0
+  const proofs = found.map(({ until }) => ({ until, proofs: 1 }))
+  await ctx.say(`kept of records purged before: ${formatProofs(proofs, sealedLimit)}`)
   if (isBrief) return found.length
   for (const { record_id, site_id, until, basis } of found.slice(0, longestList))
     await ctx.say(`sealed proof of ${record_id}: site ${site_id}, until ${until}, ${orLonger}; basis: ${basis}`)

@@ -7,6 +7,8 @@ import { run, runBinary, useFolder } from '../../support/cli.ts'
 import { useDashboard } from '../../support/dashboard.ts'
 import type { TestAccount } from '../../support/service.ts'
 import { readerSession } from '../endpoints.ts'
+import { purgeNow } from '../purge/purge.ts'
+import { sealSince } from '../subjects/fixtures.ts'
 
 const subject = 'maria@example.com'
 
@@ -53,7 +55,7 @@ describe.skipIf(!browserPath)('the dashboard › person', () => {
   async function find(subjects: string = subject): Promise<void> {
     await dashboard.page.getByLabel('Identifiers of one person').fill(subjects)
     await button('Find').click()
-    await dashboard.page.getByText('Purged ones are not found.').waitFor()
+    await dashboard.page.getByText('Purged ones are not found').waitFor()
   }
 
   async function fillErasure(count: number, ticket = 'DSR-7'): Promise<void> {
@@ -172,6 +174,40 @@ describe.skipIf(!browserPath)('the dashboard › person', () => {
     expect(await dashboard.page.evaluate('JSON.stringify([{ ...localStorage }, { ...sessionStorage }])')).toBe(
       '[{},{}]',
     )
+  })
+
+  it('lists the sealed proofs of purged records, which the record and the site name too', async () => {
+    const sealed = { basis: 'GDPR Art. 17(3)(e)', period: 'P10Y' }
+    await sealSince(service, account, sealed, new Date(Date.now() - 60_000))
+    const [id = ''] = await create(1)
+    await service.call('DELETE', `/api/v1/consents/${id}`, { key: account.key })
+    await purgeNow(service.sql)
+    await dashboard.open(account, 'person')
+    const proofs = dashboard.page.getByRole('region', { name: 'Sealed proofs of purged records' })
+    await find('somebody else')
+    expect(await proofs.count()).toBe(0)
+    await find()
+    await seen('Purged ones are not found, but for 1 sealed proof.')
+    expect(await proofs.getByRole('row').count()).toBe(2)
+    await proofs.getByText(sealed.basis, { exact: true }).waitFor()
+    await seen('The newest 1,000 of each identifier are listed at most.')
+    await dashboard.expectAccessible()
+    await proofs.getByRole('link').first().click()
+    await seen(/keeps a sealed proof until \S+: GDPR Art\. 17\(3\)\(e\)/)
+    await dashboard.open(account, `sites/${account.siteId}`)
+    await dashboard.page.getByRole('definition').filter({ hasText: sealed.basis }).waitFor()
+  })
+
+  it('erases nothing while a legal hold stands, and names its reason', async () => {
+    const [id = ''] = await create(1)
+    const held_until = new Date(Date.now() + 86_400_000).toISOString()
+    const hold = { subject_id: subject, reason: 'a claim in court', held_until }
+    expect((await service.call('POST', '/api/v1/holds', { key: account.key, body: hold })).status).toBe(201)
+    await dashboard.open(account, 'person')
+    await find()
+    await erase(1)
+    await seen(/legal hold .*a claim in court/)
+    expect(await actionsOf(id)).toEqual(['created'])
   })
 
   it('continues with the same ids after a lost response and an expired session', async () => {

@@ -192,6 +192,16 @@ describe('receipt sentences', () => {
     expect(describeOnTerminal(receipt, 'x')).toBe(terminal)
   })
 
+  it('say that more sealed proofs may be kept from the number on that the service lists', () => {
+    const of = (proofs: number) => {
+      const base = receipt('proofs_kept', {}, { deleted: 0 })
+      const sealed_proofs = [{ site_id: 's-1', basis: 'a claim', until: '2036-01-31T00:00:00.000Z', proofs }]
+      return describeReceipt({ ...base, verification: { ...base.verification, sealed_proofs } })
+    }
+    expect(of(999)).toContain(': 999 sealed proofs until')
+    expect(of(1000)).toContain(': 1000 or more sealed proofs until')
+  })
+
   it.each(told)('state what was observed, and nothing else: $page', ({ receipt, page, terminal }) => {
     expect(describeReceipt(receipt)).toBe(page)
     expect(describeOnTerminal(receipt, 'x')).toBe(terminal)

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import { api } from '../../../../../src/contract/api.ts'
 import type { Consent, DataSubjectRequest } from '../../../../../src/contract/index.ts'
+import { sealedLimit } from '../../../../../src/contract/subjects.ts'
 import { exportTexts } from '../../../../../src/erasure/export-text.ts'
 import {
   countBySite,
@@ -137,6 +138,7 @@ function HeldParts({ held, subjects, find }: HeldViewProps & { readonly held: He
       <Table
         label="Sealed proofs of purged records"
         isTitled
+        note={`The newest ${formatNumber(sealedLimit)} of each identifier are listed at most.`}
         columns={{
           Record: ({ record_id }) => <RecordLink id={record_id} />,
           Site: ({ site_id }) => <SiteName sites={sites} id={site_id} />,
