@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
+import { cost } from './cost.ts'
 import { dashboard } from './dashboard.ts'
 import { exports } from './export.ts'
 import { imports } from './import.ts'
@@ -7,7 +8,6 @@ import { isWithin, type Row } from './numbers.ts'
 import { pages } from './pages.ts'
 import { line, machine, table } from './report.ts'
 import { rows } from './rows.ts'
-import { server } from './server.ts'
 import { openStage, type Stage } from './stage.ts'
 import { start } from './start.ts'
 
@@ -48,7 +48,7 @@ const groups: Record<string, (bench: Bench) => AsyncGenerator<Row>> = {
   start,
   rows,
   pages,
-  server,
+  cost,
   export: exports,
   import: imports,
   dashboard,

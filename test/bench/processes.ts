@@ -86,7 +86,8 @@ async function answering(url: string, child: ChildProcess): Promise<void> {
   throw new Error('a program of the benchmark did not start')
 }
 
-function cpuOf(pid: number | undefined): number {
+/** Milliseconds of CPU of a process so far, all its threads. */
+export function cpuOf(pid: number | undefined): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
     .replace(/^.*\) /s, '')
     .split(' ')
