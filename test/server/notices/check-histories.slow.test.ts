@@ -1,8 +1,11 @@
-import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest'
+import { wholeAccount } from '../../../server/db/reach.ts'
+import { checkSubject } from '../../../server/subjects/check.ts'
 import type { CheckAnswer as Answer } from '../../../src/contract/index.ts'
 import { randomFrom } from '../../e2e/campaign.ts'
-import { mediaBytes, useService } from '../../support/service.ts'
+import { mediaBytes, subjectSecret, useService } from '../../support/service.ts'
 import { newImporter } from '../consents/imports.ts'
+import { inTurns } from '../consents/records.ts'
 import {
   type Asked,
   after,
@@ -16,7 +19,7 @@ import { expectedConsent, stateAfter } from './consent-model.ts'
 
 const service = useService()
 
-/** CONSENTCTL_TEST_CHECKS=20000 by hand. */
+/** CONSENTCTL_TEST_CHECKS=20000 by hand, or 100000 with `-t list`. */
 const checks = Number(process.env['CONSENTCTL_TEST_CHECKS'] ?? 300)
 const seed = Number(process.env['CONSENTCTL_TEST_SEED'] ?? Date.now() % 1_000_000)
 const random = randomFrom(seed)
@@ -27,7 +30,6 @@ const pick = <T>(list: readonly T[]): T => list[below(list.length)] as T
 
 const day = 86_400_000
 const purposes = ['marketing', 'analytics', 'constructor']
-const subjects = ['maria', 'x']
 const validities = { P10D: { months: 0, days: 10 }, P1M: { months: 1, days: 0 }, P1Y2M3D: { months: 14, days: 3 } }
 const statuses: Readonly<Record<string, string>> = {
   'dpv:ConsentGiven': 'given',
@@ -47,7 +49,7 @@ function advance(): void {
 }
 
 /** An account with its history, made by the API and kept in memory. */
-async function newHistory() {
+async function newHistory(subjects: readonly string[]) {
   const owner = await newImporter(service)
   const session = () => service.signIn(owner)
   const other = await service.call('POST', '/api/v1/sites', {
@@ -57,6 +59,7 @@ async function newHistory() {
   const sites: string[] = [owner.siteId, other.body.id]
   const world: World = { records: [], notices: [] }
   const instants: number[] = []
+  const purged = new Set<string>()
   const last = (record: RecordOf) => record.states.at(-1)
   const live = () => world.records.filter(record => last(record)?.isLive)
 
@@ -162,7 +165,7 @@ async function newHistory() {
     ].filter(instant => instant < Date.now())
     return turns.length === 0 ? Date.now() : pick(turns) + pick([-1, 0, 0, 1])
   }
-  async function check() {
+  function newQuestion() {
     const at = chance(0.4) ? undefined : pastInstant()
     const asked: Asked = {
       subject: pick(subjects),
@@ -171,6 +174,10 @@ async function newHistory() {
       at: at ?? Date.now(),
       onlyWitnessed: chance(0.25),
     }
+    return { at, asked }
+  }
+  async function check() {
+    const { at, asked } = newQuestion()
     const query = new URLSearchParams({
       subject_id: asked.subject,
       purpose: asked.purpose,
@@ -180,7 +187,7 @@ async function newHistory() {
     })
     const { body, text } = await service.call('GET', `/api/v1/subjects/check?${query}`, { key: owner.key })
     const { reason, allowed, record, notice, expires_at, renewal, given_at, witnessed, origin } = body
-    const told = {
+    const answer = {
       reason,
       allowed,
       id: record?.id ?? null,
@@ -192,10 +199,10 @@ async function newHistory() {
       witnessed,
     }
     const why = `CONSENTCTL_TEST_SEED=${seed} ${query} ${text}\n${JSON.stringify(world, null, 1)}`
-    expect(told, why).toEqual(expectedAnswer(world, asked))
+    expect(answer, why).toEqual(expectedAnswer(world, asked))
     expect(origin?.system ?? null).toBe(given_at && 'usercentrics')
     await compareMany(asked, at, body)
-    return witnessed === false ? `imported, ${reason}` : (reason as string)
+    tell(body)
   }
   /** One request for several must answer like one for each. */
   async function compareMany({ subject, purpose, site, onlyWitnessed }: Asked, at: number | undefined, single: Answer) {
@@ -205,19 +212,34 @@ async function newHistory() {
       key: owner.key,
       body: { subject_ids, purpose, ...options },
     })
-    const { allowed, reason, expires_at, witnessed, record, sealed } = single
-    const expected = {
-      ...{ allowed, reason, expires_at, witnessed },
-      record_id: record?.id ?? null,
-      site_id: record?.site_id ?? null,
-      policy_version: record?.policy_version ?? null,
-      ...(sealed && { sealed }),
-    }
     const { answers } = body
     expect(answers, text).toHaveLength(subject_ids.length)
     expect(answers[0].reason).toBe('no_record')
     for (const index of [1 + subjects.indexOf(subject), 3])
-      expect(answers[index], `CONSENTCTL_TEST_SEED=${seed} ${text}`).toEqual(expected)
+      expect(answers[index], `CONSENTCTL_TEST_SEED=${seed} ${text}`).toEqual(inList(single))
+  }
+  /** Compares one request for all subjects with a single check of each, and with the model. */
+  async function checkList() {
+    const { at, asked } = newQuestion()
+    const { purpose, site: site_id, onlyWitnessed: only_witnessed } = asked
+    const query = { purpose, site_id, at: at === undefined ? undefined : iso(at), only_witnessed }
+    const body = { ...query, subject_ids: subjects }
+    const { body: list, text } = await service.call('POST', '/api/v1/subjects/check', { key: owner.key, body })
+    expect(list.answers, text).toHaveLength(subjects.length)
+    const [deps, reach] = [{ sql: service.sql, subjectSecret }, wholeAccount(owner.accountId)]
+    const singles = await inTurns(subjects, 8, subject_id => checkSubject(deps, reach, { ...query, subject_id }))
+    const recordsOf = new Map(subjects.map(subject => [subject, [] as RecordOf[]]))
+    for (const record of world.records) recordsOf.get(record.subject)?.push(record)
+    for (const [index, subject] of subjects.entries()) {
+      const [answer, single] = [list.answers[index], singles[index] as Answer]
+      const records = recordsOf.get(subject) ?? []
+      const why = `CONSENTCTL_TEST_SEED=${seed} ${JSON.stringify({ ...query, subject, records, notices: world.notices })}`
+      expect(answer, why).toEqual(inList(single))
+      tell(single)
+      if (purged.has(subject)) continue
+      const { reason, allowed, id } = expectedAnswer({ ...world, records }, { ...asked, subject })
+      expect([answer.reason, answer.allowed, answer.record_id], why).toEqual([reason, allowed, id])
+    }
   }
   async function compareReceipts() {
     for (const record of live()) {
@@ -240,31 +262,88 @@ async function newHistory() {
       receipts += 1
     }
   }
+  /** Purges some subjects whose records leave sealed proofs. */
+  async function purge() {
+    const headers = await session()
+    for (const site of sites) {
+      const body = { sealed_proof: { basis: 'GDPR Art. 17(3)(e)', period: 'P10D' } }
+      expect((await service.call('PATCH', `/api/v1/sites/${site}`, { headers, body })).status).toBe(200)
+    }
+    for (const subject of subjects.filter(() => chance(0.3))) {
+      purged.add(subject)
+      for (const { id } of live().filter(record => record.subject === subject)) await owner.remove(id)
+      const ids = world.records.filter(record => record.subject === subject).map(({ id }) => id)
+      if (ids.length === 0) continue
+      const { status, text } = await service.call('POST', '/api/v1/subjects/purge', { key: owner.key, body: { ids } })
+      expect(status, text).toBe(200)
+    }
+  }
+  const ofPersons = [create, create, create, importOne, importOne, update, update, remove, restore]
   async function step() {
     advance()
-    await pick([create, create, create, importOne, importOne, update, update, remove, restore, publish, publish])()
+    await pick([...ofPersons, publish, publish])()
     instants.push(Date.now())
   }
-  return { step, check, compareReceipts }
+  /** As many changes at one time, after a notice. */
+  async function stepOfMany(changes: number) {
+    advance()
+    await publish()
+    for (let made = 0; made < changes; made += 1) await pick(ofPersons)()
+    instants.push(Date.now())
+  }
+  return { step, stepOfMany, purge, check, checkList, compareReceipts }
 }
+
+const told = new Map<string, number>()
+const tell = ({ witnessed, reason, sealed }: Answer) => {
+  const name = `${sealed ? 'sealed, ' : ''}${witnessed === false ? 'imported, ' : ''}${reason}`
+  told.set(name, (told.get(name) ?? 0) + 1)
+}
+
+/** As the answer to a request for several has it. */
+function inList({ allowed, reason, expires_at, witnessed, record, sealed }: Answer) {
+  return {
+    ...{ allowed, reason, expires_at, witnessed },
+    record_id: record?.id ?? null,
+    site_id: record?.site_id ?? null,
+    policy_version: record?.policy_version ?? null,
+    ...(sealed && { sealed }),
+  }
+}
+
+beforeEach(() => told.clear())
 
 it(`answers and signs like an independent model on random histories (CONSENTCTL_TEST_SEED=${seed})`, {
   timeout: 3_600_000,
 }, async () => {
-  const told = new Map<string, number>()
   let count = 0
   while (count < checks) {
-    const { step, check, compareReceipts } = await newHistory()
+    const { step, check, compareReceipts } = await newHistory(['maria', 'x'])
     for (let steps = 0; steps < 20; steps += 1) {
       await step()
-      for (let asked = 0; asked < Math.floor(steps / 2); asked += 1, count += 1) {
-        const reason = await check()
-        told.set(reason, (told.get(reason) ?? 0) + 1)
-      }
+      for (let asked = 0; asked < Math.floor(steps / 2); asked += 1, count += 1) await check()
     }
     await compareReceipts()
   }
   if (checks >= 1000)
     process.stderr.write(`${receipts} receipts, ${count} checks: ${JSON.stringify(Object.fromEntries(told))}\n`)
+  expect(told.size).toBeGreaterThan(6)
+})
+
+it(`answers a list like a single check of each on random histories (CONSENTCTL_TEST_SEED=${seed})`, {
+  timeout: 3_600_000,
+}, async () => {
+  const subjects = Array.from({ length: Math.min(1000, checks / 10) }, (_, index) => `person ${index}`)
+  let count = 0
+  while (count < checks) {
+    const { stepOfMany, purge, checkList } = await newHistory(subjects)
+    for (let steps = 0; steps < 20; steps += 1) await stepOfMany(subjects.length / 3)
+    for (let lists = 0; lists < 10; lists += 1, count += subjects.length) {
+      if (lists === 8) await purge()
+      await checkList()
+      advance()
+    }
+  }
+  if (checks >= 1000) process.stderr.write(`${count} checks of lists: ${JSON.stringify(Object.fromEntries(told))}\n`)
   expect(told.size).toBeGreaterThan(6)
 })
