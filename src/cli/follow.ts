@@ -65,6 +65,7 @@ class Retries {
     try {
       const result = await work()
       if (this.#failures > 0) await say('connected again')
+      else if (!this.#hasBegun) await this.#sayBegun()
       this.#hasBegun = true
       this.#failures = 0
       return result
@@ -77,5 +78,11 @@ class Retries {
       await delay(pause, undefined, { signal: interruption }).catch(() => {})
       return null
     }
+  }
+
+  async #sayBegun(): Promise<void> {
+    const { io, say } = this.#ctx
+    if (io.err.isTerminal && !this.#isOnce)
+      await say(`waiting for events of ${instanceLabel(this.#ctx)}: Ctrl-C ends it`)
   }
 }

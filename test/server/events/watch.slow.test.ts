@@ -66,7 +66,7 @@ it('prints what happened since a time, and with --state what happened since the 
   expect(await watch('--once', '--state', state())).toMatchObject({ code: 5 })
 })
 
-/** Runs `watch` until it is ended by a signal. */
+/** Runs `watch` until it is ended by a signal, with stderr on a terminal. */
 function start(...args: string[]) {
   const signals = new EventEmitter()
   let printed = ''
@@ -76,7 +76,11 @@ function start(...args: string[]) {
       done()
     },
   })
-  const watching = run(['watch', '-o', 'ndjson', '--state', state(), ...args], { signals, stdout })
+  const watching = run(['watch', '-o', 'ndjson', '--state', state(), ...args], {
+    signals,
+    stdout,
+    tty: { stderr: true },
+  })
   const records = () => rows(printed).map(({ record_id }) => record_id)
   return {
     records,
@@ -102,7 +106,9 @@ it('begins now, goes on after the connection was lost, and ends with 0 by a sign
   await watching.has(three)
   const { code, stderr } = await watching.end()
   expect([code, watching.records()], stderr).toEqual([0, [one, two, three]])
-  expect(stderr).toMatch(/^down; trying again\nconnected again\n$/)
+  expect(stderr).toMatch(
+    /^waiting for events of default@127[^\n]*: Ctrl-C ends it\ndown; trying again\nconnected again\n$/,
+  )
 })
 
 it('runs a command for each event, those of a record in order, and keeps the place of the last that succeeded', async () => {
