@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { join } from 'node:path'
 import { HttpResponse, http } from 'msw'
 import { beforeEach, describe, expect, it, vi } from 'vitest'
+import { formatCount } from '../../../src/cli/messages.ts'
 import type { CheckMany } from '../../../src/contract/index.ts'
 import { publicPem } from '../../../src/evidence/keys.ts'
 import { useFolder } from '../../support/cli.ts'
@@ -10,6 +11,7 @@ import { schemaProblems } from '../../support/document-schema.ts'
 import { hasVerifier, runVerifier } from '../../support/verifier.ts'
 import { examples, profileKey, signedAgain } from '../evidence/examples.ts'
 import { answers, expectExit, expectNoStdout, fails, site, useCli, uuid } from '../support.ts'
+import { foreignLists } from './consents/bulk/foreign-lists.ts'
 
 const cli = useCli()
 const folder = useFolder()
@@ -25,6 +27,14 @@ const sha256 = (content: string | Uint8Array) => createHash('sha256').update(con
 
 const path = '/api/v1/subjects/check'
 const at = '2026-11-22T21:00:00.000Z'
+
+/** UTF-8 or UTF-16, by its byte order mark, which stays. */
+function decode(content: string | Uint8Array): string {
+  if (typeof content === 'string') return content
+  const encoding = content[0] === 0xfe ? 'utf-16be' : 'utf-16le'
+  return new TextDecoder(encoding, { ignoreBOM: true }).decode(content)
+}
+
 const reasons: Readonly<Record<string, [allowed: boolean | null, reason: string]>> = {
   yes: [true, 'consented'],
   no: [false, 'withdrawn'],
@@ -127,6 +137,37 @@ describe('check --file', () => {
     expect(code).toBe(stopped.includes(';;\n') ? 8 : 10)
     for (const file of ['allowed', 'stopped']) expect(statSync(place(file)).mode & 0o777).toBe(0o600)
   })
+
+  it.each(foreignLists)(
+    'writes the bytes of each line in its order: $name',
+    async ({ content, extension = 'csv', column, flags = [], records }) => {
+      const list = put(`a.${extension}`, content)
+      const lines = decode(content).replace(';;;\r\n', '')
+      const filter = async (...allowed: unknown[]) => {
+        cli.instance.use(
+          http.post(`*${path}`, async ({ request }) => {
+            const { subject_ids, purpose } = (await request.json()) as CheckMany
+            const found = subject_ids.map(subject => answer(allowed.includes(subject) ? 'yes' : 'no'))
+            return HttpResponse.json({ purpose, site_id: null, at, answers: found })
+          }),
+        )
+        const { code, stderr } = await gate(list, '--column', column, '--force', ...flags)
+        const [yes, no] = [allowed.length, records.length - allowed.length]
+        const count = (lines: number, reason: string) =>
+          `${formatCount(lines, 'line')}${lines ? `: ${lines} ${reason}` : ''}\n`
+        expect([code, stderr]).toEqual([10, `allowed ${count(yes, 'consented')}stopped ${count(no, 'withdrawn')}`])
+        return [read('allowed'), read('stopped')] as const
+      }
+      const [one, other] = records.map(record => record['subject_id'])
+      const [header, all] = await filter()
+      expect(all).toBe(lines)
+      const [first, rest] = await filter(one)
+      expect(first + rest.slice(header.length)).toBe(lines)
+      const [last, before] = await filter(other)
+      expect([last, before]).toEqual([rest, first])
+      expect(last.length * before.length).toBeGreaterThan(header.length ** 2)
+    },
+  )
 
   it('exits with 0 if all are allowed, and asks for what the flags say', async () => {
     const ran = await gate(put('a.txt', 'yes1\nyes2\n'), '--site', site, '--at', '2026-03-03', '--only-witnessed')
