@@ -24,7 +24,7 @@ const edges = [
   {
     of: /\/(held-|insert-|read-)?queries\.ts$/,
     by: 'edges/queries.ts',
-    for: /\/server\/(audit|auth|consents|notices|quota)\//,
+    for: /\/server\/((audit|auth|consents|events|notices|quota)\/|evidence\/log\.ts$)/,
   },
   { of: /^fastify$/, by: 'edges/fastify.ts' },
   { of: /^\.\/routes\.ts$/, by: 'edges/routes.ts', for: /\/server\/app\.ts$/ },
@@ -43,6 +43,8 @@ const limits = [
   { file: 'src/commands/consents/bulk/creates.ts', find: '? batchLimits.rows : 1', replace: '? 3 : 1' },
   { file: 'server/cache.ts', find: 'maxEntries = 10_000', replace: 'maxEntries = 10' },
   { file: 'server/quota/quota.ts', find: 'maxKnownLimits = 10_000', replace: 'maxKnownLimits = 10' },
+  { file: 'server/evidence/log.ts', find: 'entriesPerPlacing = 2000', replace: 'entriesPerPlacing = 3' },
+  { file: 'src/commands/watch/follow.ts', find: 'pageSize = 100', replace: 'pageSize = 3' },
   { file: 'server/consents/create.ts', find: 'itemsPerTurn = 100', replace: 'itemsPerTurn = 2' },
 ]
 

@@ -20,7 +20,7 @@ import type { World } from './world.ts'
 
 const baseUrl = 'http://127.0.0.1'
 
-function connection(world: World, interruption = new AbortController().signal): Connection {
+export function connection(world: World, interruption = new AbortController().signal): Connection {
   return {
     baseUrl,
     key: { value: world.key, source: 'the world' },
@@ -36,7 +36,7 @@ function connection(world: World, interruption = new AbortController().signal): 
 }
 
 /** Runs work in a process of its own. `done` resolves for this one when it is over; never if the process is killed. */
-function spawn(name: string, work: () => Promise<void>): { process: Process; done: Promise<void> } {
+export function spawn(name: string, work: () => Promise<void>): { process: Process; done: Promise<void> } {
   const scheduler = current()
   const { process: parent } = scheduler
   const process = scheduler.spawn(name)

@@ -2,6 +2,8 @@
 
 import type { BatchLink, Claim, ListFilters, NewRecord } from '../../server/consents/rows.ts'
 import type { Reach } from '../../server/db/reach.ts'
+import type { EventRow } from '../../server/events/queries.ts'
+import type { Placed } from '../../server/evidence/queries.ts'
 import type { LeaseRequest, Period, TakenLease, UsageRow } from '../../server/quota/queries.ts'
 import type { Consent, FilterName } from '../../src/contract/index.ts'
 import type { Link } from '../../src/evidence/chain.ts'
@@ -32,6 +34,12 @@ export interface Stored {
   readonly committedAt: number
 }
 
+/** Of a record's history. */
+interface Entry {
+  readonly id: string
+  readonly version: number
+}
+
 interface Usage {
   used: number
   held: number
@@ -47,6 +55,8 @@ export class Model {
   readonly consents = new Map<string, Stored>()
   readonly keys = new Map<string, { bodyHash: Buffer; id: string; at: Date }>()
   readonly usage = new Map<string, Usage>()
+  /** Entries by their positions in the log. */
+  readonly leaves: Entry[] = []
   /** When the quota was last seen used up. */
   exhaustedAt = Number.NEGATIVE_INFINITY
 
@@ -66,12 +76,18 @@ export class Model {
       const place = { country: null, region: null, user_agent: null }
       const state = { accepted: true, preferences: {}, policy_version: 1 }
       const row = { ...identity, ...place, ...state, created_at: at, updated_at: at, deleted_at: null }
-      this.consents.set(id, { versions: [{ row, hash: '00', at: 0 }], key: null, committedAt: 0 })
+      this.consents.set(id, { versions: [{ row, hash: '00'.repeat(32), at: 0 }], key: null, committedAt: 0 })
     }
   }
 
   latest(id: string): Row | undefined {
     return this.consents.get(id)?.versions.at(-1)?.row
+  }
+
+  /** In the order in which they are placed. */
+  entries(): Entry[] {
+    const ofRecord = ([id, { versions }]: [string, Stored]) => versions.map((_, index) => ({ id, version: index + 1 }))
+    return [...this.consents].sort(([one], [other]) => (one < other ? -1 : 1)).flatMap(ofRecord)
   }
 
   // The statements. Their names and arguments are those of the modules of queries.
@@ -185,6 +201,49 @@ export class Model {
     const page = rows.slice(0, limit)
     const last = page.length === limit ? (page.at(-1)?.id ?? null) : null
     return [{ records: page.map(row => JSON.stringify(row)).join(), last, has_more: rows.length > limit }]
+  }
+
+  placeLeaves(_account: string, after: readonly [id: string, version: number] | undefined, most: number): Placed[] {
+    const isPlaced = new Set(this.leaves.map(({ id, version }) => `${id} ${version}`))
+    const open = this.entries()
+      .filter(({ id, version }) => !isPlaced.has(`${id} ${version}`))
+      .filter(({ id, version }) => !after || id > after[0] || (id === after[0] && version > after[1]))
+      .slice(0, most)
+    this.leaves.push(...open)
+    const last = open.at(-1)
+    return [{ size: this.leaves.length, placed: open.length, last: last ? [last.id, last.version] : null }]
+  }
+
+  listEventRows(_account: string, after: number | null, limit: number): EventRow[] {
+    const first = (after ?? -1) + 1
+    return this.leaves.slice(first, first + limit).map(({ id, version }, index) => {
+      const versions = this.consents.get(id)?.versions ?? []
+      const [before, { row, hash, at }] = [
+        versions[version - 2]?.row,
+        versions[version - 1] as Stored['versions'][number],
+      ]
+      return {
+        position: first + index,
+        hash,
+        record_id: id,
+        version,
+        action: before ? (row.deleted_at ? 'deleted' : 'updated') : 'created',
+        erased: false,
+        accepted: row.accepted,
+        preferences: row.preferences as EventRow['preferences'],
+        changed_by: 'api_key',
+        created_at: new Date(at),
+        is_stripped: false,
+        accepted_before: before?.accepted ?? null,
+        preferences_before: (before?.preferences as EventRow['preferences']) ?? null,
+        site_id: row.site_id,
+        document: null,
+      }
+    })
+  }
+
+  findNewestPosition() {
+    return this.leaves.length > 0 ? [{ position: this.leaves.length - 1 }] : []
   }
 
   takeLease({ month }: Period, { wanted, needed, until, settled }: LeaseRequest): TakenLease[] {

@@ -24,6 +24,7 @@ const planted: Record<string, number> = {
   'quota-settle': 1,
   'jobs-ahead': 1250,
   'list-end': 1,
+  'feed-place': 1,
 }
 
 const schedules = process.env['CONSENTCTL_TEST_SCHEDULES'] || '1000'

@@ -1,5 +1,6 @@
 // Runs one schedule: the same seed gives the same schedule, event by event.
 import { Importer, Reader, Writer } from './clients.ts'
+import { Follower } from './follower.ts'
 import { current, Random, Scheduler } from './scheduler.ts'
 import { drawClimate, World } from './world.ts'
 
@@ -38,9 +39,11 @@ async function run(world: World): Promise<void> {
   const { writers, importers, readers } = drawClients(world, random)
   let isOver = false
   const work = async () => {
+    const followers = world.climate.followers.map(name => new Follower(world, name).start())
     await Promise.all([world.storm(), ...[...writers, ...importers, ...readers].map(client => client.run())])
     await scheduler.sleep(30_000, 'calm')
     if (random.chance(0.1)) await new Reader(world, 'last').run()
+    await Promise.all(followers.map(end => end()))
     await Promise.all([...world.nodes].map(node => node.process.isAlive && stop(node)))
     isOver = true
   }
@@ -54,7 +57,7 @@ async function run(world: World): Promise<void> {
     scheduler.fail('something waits for ever')
   if (scheduler.problems.length > 0) return
   for (const client of [...writers, ...importers]) client.check()
-  world.check(importers.length === 0)
+  world.check(importers.length === 0 && world.climate.followers.length === 0)
 }
 
 /** Few clients each, because many small schedules find more than a few large ones; but some need a crowd. */

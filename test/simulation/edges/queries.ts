@@ -48,6 +48,11 @@ export const findFirstAnswers = all('findFirstAnswers')
 export const findConsentsJson = all('findConsentsJson')
 export const findConsent = first('findConsent')
 export const updateConsent = first('updateConsent')
+export const placeLeaves = first('placeLeaves')
+export const listEventRows = all('listEventRows')
+export async function findNewestPosition(sql: Sql, ...args: unknown[]) {
+  return (await execute(sql, 'findNewestPosition', args))[0]?.['position'] ?? null
+}
 export const findPage = (sql: Sql, reach: Reach, filters: ListFilters, limit: number) =>
   execute(sql, 'findPage', [reach, filters, limit])
 
@@ -77,5 +82,12 @@ export const findHistory = unused
 export const findOldestKey = unused
 export const findImports = unused
 export const insertImports = unused
+export const findPositionBefore = unused
+export const findLastCheckpoint = unused
+export const findRoot = unused
+export const findUncoveredAccount = unused
+export const insertCheckpoint = unused
+export const listLeaves = unused
+export const readLastCheckpoint = unused
 export const deleteKeys = unused
 export const deleteRecords = unused

@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import { consentRoutes } from '../../../server/consents/routes.ts'
+import { eventRoutes } from '../../../server/events/routes.ts'
 import { usageRoutes } from '../../../server/quota/usage.ts'
 
 const keyed = { post: { parameters: [{ in: 'header', name: 'Idempotency-Key' }] } }
@@ -16,6 +17,7 @@ export function installRoutes(app: FastifyInstance, deps: never): void {
   if (instance.isForeign) app.addHook('onRequest', async ({ raw }) => forgetKey(raw))
   consentRoutes(app, deps)
   usageRoutes(app, deps)
+  eventRoutes(app, deps)
 }
 
 function forgetKey({ headers, rawHeaders }: IncomingMessage): void {
