@@ -14,7 +14,7 @@ interface Follower {
   readonly resolve: () => void
 }
 
-/** Places the entries of an account once a second while somebody waits for its events, however many wait. */
+/** Places the entries of an account once a second while somebody waits for its events, however many and however often. */
 export class Followers {
   readonly #sql: Sql
   readonly #accounts = new Map<string, Set<Follower>>()
@@ -28,11 +28,12 @@ export class Followers {
    * @throws Failure `unavailable` if too many wait
    */
   wait(accountId: string, after: number | null, isOver: () => boolean): Promise<void> {
-    const waiting = this.#accounts.get(accountId) ?? new Set()
+    const known = this.#accounts.get(accountId)
+    const waiting = known ?? new Set()
     if (waiting.size >= maxFollowers) throw unavailable('Too many followers of this account are waiting.')
     return new Promise(resolve => {
       waiting.add({ after, isOver, resolve })
-      if (waiting.size > 1) return
+      if (known) return
       this.#accounts.set(accountId, waiting)
       void this.#follow(accountId, waiting)
     })
@@ -47,7 +48,7 @@ export class Followers {
         waiting.delete(follower)
         follower.resolve()
       }
-      if (waiting.size > 0) await delay(intervalMs)
+      await delay(intervalMs, undefined, { ref: false }) // also if nobody waits: the next one may wait again at once
     }
     this.#accounts.delete(accountId)
   }

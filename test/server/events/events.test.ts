@@ -159,6 +159,25 @@ describe('GET /api/v1/events', () => {
     expect(ms).toBeGreaterThan(1900)
   })
 
+  it('gives positions once a second, however often a follower waits', async () => {
+    const pages: number[] = []
+    let { length: after } = await readAll()
+    const end = performance.now() + 3000
+    const follow = async () => {
+      while (performance.now() < end) {
+        const { data } = await read({ after: after - 1, wait: 5, limit: 1000 })
+        after += data.length
+        pages.push(data.length)
+      }
+    }
+    const write = async () => {
+      while (performance.now() < end + 1000) await own.create()
+    }
+    await Promise.all([follow(), write()])
+    expect(pages.length).toBeLessThan(6)
+    expect(pages.reduce((sum, length) => sum + length)).toBeGreaterThan(pages.length)
+  })
+
   it('while many followers wait, answers other requests of the account', async () => {
     const { length } = await readAll()
     const waiting = Array.from({ length: 60 }, () => read({ after: length - 1, wait: 25 }))
