@@ -8,6 +8,7 @@ import type { Context } from '../../context.ts'
 import type { Event } from '../../contract/events.ts'
 import { usageError } from '../../errors/errors.ts'
 import { MerkleTree } from '../../evidence/merkle.ts'
+import { limitHeapGrowth } from '../../io/memory.ts'
 import { identify, requireEverySite } from '../../receipts/signer.ts'
 import { requireBaseUrl } from '../../settings/settings.ts'
 import { eventView } from '../../views/event.ts'
@@ -53,6 +54,7 @@ Examples:
 async function* pages(ctx: Context, options: Options): AsyncGenerator<readonly Event[]> {
   const { state, exec: shell, concurrency, once } = options
   requireConsistent(options, ctx.globals.out)
+  limitHeapGrowth()
   const { account_id, site_ids } = await identify(ctx.api)
   if (options.verify) requireEverySite({ site_ids })
   const of = { instance: requireBaseUrl(ctx.settings), account_id }
