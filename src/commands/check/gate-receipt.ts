@@ -51,6 +51,12 @@ export class GateCounts {
     return this.#reasons.get(notTold)?.lines ?? 0
   }
 
+  /** True if accepted records have no answer for the purpose, and none of the others consents or consented. */
+  get isPurposeUnknown(): boolean {
+    const unknown: readonly string[] = ['no_record', 'purpose_not_answered', 'refused', notTold]
+    return this.#reasons.has('purpose_not_answered') && [...this.#reasons.keys()].every(name => unknown.includes(name))
+  }
+
   reasons(): GateReceipt['reasons'] {
     const all = [...this.#reasons].map(([reason, count]) => ({ reason, ...count }))
     return all.sort((one, other) => (one.reason < other.reason ? -1 : 1))

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Context } from '../../context.ts'
 import { CheckQuery } from '../../contract/check.ts'
 import { CliError, dataError, exit } from '../../errors/errors.ts'
-import { findColumn, tableOpener } from '../../io/csv.ts'
+import { findColumn, NoRow, tableOpener } from '../../io/csv.ts'
 import { toUtf8 } from '../../io/encoding.ts'
 import { decode, hasText, type Line, nameOf, openSource, rawOf, splitTogether } from '../../io/input.ts'
 
@@ -118,6 +118,7 @@ function openColumn({ column = defaultColumn, csvUnguard }: ListOptions, delimit
       throw dataError(`the header has no column "${column}"`, `name one with --column: ${header.join(', ')}`)
     return lines =>
       table.cellsOfAll(lines).map(cells => {
+        if (cells instanceof NoRow && cells.isTorn) throw cells
         if (cells instanceof Error) return cells
         return cells.every(cell => cell === '') ? null : (cells[index] ?? '')
       })

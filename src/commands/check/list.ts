@@ -61,7 +61,7 @@ export async function checkList(ctx: Context, options: GateOptions, out: string)
     if (signer)
       await outputs.receipt?.write(signGateReceipt(signer, { question, counts, checkpoint, files, validForMs }))
     await outputs.commit()
-    await tellResult(ctx, counts)
+    await tellResult(ctx, counts, purpose)
     ctx.exit = counts.notTold > 0 ? exit.partial : counts.linesOf(false) > 0 ? exit.no : exit.done
   } finally {
     await outputs.abandon()
@@ -203,11 +203,15 @@ async function tellRow({ warn }: Context, counts: GateCounts, { line, answer }: 
   await warn(`no record of ${quoteForShell(subject)}, near ${near.length === 1 ? 'match' : 'matches'}: ${others}`)
 }
 
-async function tellResult({ say, warn }: Context, counts: GateCounts): Promise<void> {
+async function tellResult({ say, warn }: Context, counts: GateCounts, purpose: string): Promise<void> {
   if (counts.notTold > longestList) await warn(`other lines that could not be told: ${counts.notTold - longestList}`)
   if (counts.nearMatches > longestList) await warn(`near matches not shown: ${counts.nearMatches - longestList}`)
   if (counts.nearMatches > 0)
     await warn(`${formatCount(counts.nearMatches, 'line')} with near matches: treated as unknown, never as a match`)
+  if (counts.isPurposeUnknown)
+    await warn(
+      `no record of the list consents or consented to ${quoteForShell(purpose)}: check the spelling of --purpose`,
+    )
   for (const isAllowed of [true, false]) {
     const of = counts.reasons().filter(({ allowed }) => allowed === isAllowed)
     const reasons = of.map(({ reason, lines }) => `${lines} ${reason}`).join(', ')

@@ -190,6 +190,13 @@ describe('check --file', () => {
     expect([read('allowed'), read('stopped')]).toEqual(['new\nyes\nmute\n', 'late\n'])
   })
 
+  it('when no answer consents or consented, and some lack the purpose, says so', async () => {
+    const said = 'no record of the list consents or consented to marketing: check the spelling of --purpose'
+    expectExit(await gate(put('a.txt', 'mute\nnew\n')), 10, said)
+    for (const others of ['mute\nno\n', 'new\n'])
+      expect((await gate(put('a.txt', others), '--force')).stderr).not.toContain(said)
+  })
+
   it('stops lines without an identifier, names the first ten of them, and exits with 8', async () => {
     const list = put('a.csv', `subject_id,x\nyes,1\n,2\n${'no,3,4\n'.repeat(10)}yes"\n`)
     expectExit(
@@ -242,6 +249,11 @@ describe('check --file', () => {
     ['a header without the column', () => put('a.csv', 'a,b\nyes,no\n'), 'name one with --column: a, b'],
     ['a column that is there twice', () => put('a.csv', 'subject_id,subject_id\nyes,no\n'), 'twice'],
     ['a line over 1 MiB', () => put('a.txt', 'x'.repeat(1_100_000)), 'longer than 1 MiB'],
+    [
+      'a quotation mark that is not closed',
+      () => put('a.csv', 'subject_id,x\n"no,1\nyes,2\n'),
+      'line 2 has an opening quotation mark that is never closed: the rows in lines 2 to 3 cannot be told apart\ntry: correct line 2',
+    ],
     ['damaged UTF-16', () => put('a.csv', Buffer.from('fffe610000d8', 'hex')), 'not valid UTF-16'],
     ['only a header', () => put('a.csv', 'subject_id\n'), 'has no line to check'],
   ])('exits with 5 for %s, and writes nothing', async (_what, make, said) => {
