@@ -1,6 +1,7 @@
 // A follower of the feed: a process with the product's own `watch`, which gets every entry once, in order of positions.
+
+import { follow } from '../../src/cli/follow.ts'
 import { createClient } from '../../src/client/connect.ts'
-import { follow } from '../../src/commands/watch/follow.ts'
 import type { Context } from '../../src/context.ts'
 import type { Event } from '../../src/contract/index.ts'
 import { exit } from '../../src/errors/errors.ts'
