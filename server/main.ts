@@ -121,7 +121,13 @@ export async function serve(
       logger.error({ cause }, 'purging')
     })
     const stamping = config.tsa ? [timestampJob({ sql, tsa: config.tsa, logger, counts: metrics ?? undefined })] : []
-    const dispatcher = new Dispatcher({ sql, sender, logger, now: Date.now, onAttempt: metrics?.countWebhookAttempt })
+    const dispatcher = new Dispatcher({
+      sql,
+      sender,
+      logger,
+      now: () => state.now().getTime(),
+      onAttempt: metrics?.countWebhookAttempt,
+    })
     const jobs = startJobs([sweep, checkpoints, statisticsJob(sql), purging, dispatcher.job, ...stamping], {
       logger,
       canWrite,

@@ -100,10 +100,11 @@ export const holdState = staticFragment(
 )
 
 /**
- * Row `w` of webhooks, without its progress, secrets and the secret parts of its URL. Digests cover URL and secret.
+ * Row `w` of webhooks, without its progress, secrets and the secret parts of its URL. Digests cover URL and secret:
+ * nobody can guess a password in the URL, because the secret is in its digest, too.
  */
 export const webhookState = staticFragment(
-  sql => sql`jsonb_build_object('id', w.id, 'url', ${shownUrl(sql)}, 'url_sha256', encode(sha256(convert_to(w.url, 'UTF8')), 'hex'),
+  sql => sql`jsonb_build_object('id', w.id, 'url', ${shownUrl(sql)}, 'url_sha256', encode(sha256(w.secret || convert_to(w.url, 'UTF8')), 'hex'),
     'types', w.types, 'site_ids', w.site_ids, 'signature', w.signature, 'secret_sha256', encode(sha256(w.secret), 'hex'),
     'failing_since', ${instant(sql, sql`w.failing_since`)},
     'paused_at', ${instant(sql, sql`w.paused_at`)}, 'rewound', w.rewound,

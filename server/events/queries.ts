@@ -26,22 +26,47 @@ export interface EventRow {
 }
 
 export function listEventRows(sql: Sql, accountId: string, after: number | null, limit: number): Promise<EventRow[]> {
-  return readEventRows(sql, accountId, sql`leaf_index > ${after ?? -1} order by leaf_index limit ${limit}`)
+  return readEventRows(
+    sql,
+    accountId,
+    sql`log_entries where account_id = ${accountId} and leaf_index > ${after ?? -1} order by leaf_index limit ${limit}`,
+  )
 }
 
-export function listEventRowsAt(sql: Sql, accountId: string, positions: readonly number[]): Promise<EventRow[]> {
-  return readEventRows(sql, accountId, sql`leaf_index = any (${toArrayLiteral(positions)}::bigint[])`)
+interface Place {
+  readonly record: string
+  readonly position: number
+}
+
+/** Of each record its first `limit` events from a position on and up to `last`. The account's id is that of its own log. */
+export function listEventRowsOf(
+  sql: Sql,
+  accountId: string,
+  places: readonly Place[],
+  last: number,
+  limit: number,
+): Promise<EventRow[]> {
+  const [records, firsts] = [places.map(({ record }) => record), places.map(({ position }) => position)]
+  return readEventRows(
+    sql,
+    accountId,
+    sql`unnest(${toArrayLiteral(records)}::uuid[], ${toArrayLiteral(firsts)}::bigint[]) as place (record, first)
+      cross join lateral (
+        select consent_id, version, hash, leaf_index from log_entries
+        where account_id = ${accountId} and consent_id = place.record and leaf_index between place.first and ${last}
+        order by version limit ${limit}
+      ) as entries`,
+  )
 }
 
 /** `offset 0` reads only the entries of these leaves. */
-function readEventRows(sql: Sql, accountId: string, leaves: Fragment): Promise<EventRow[]> {
+function readEventRows(sql: Sql, accountId: string, entries: Fragment): Promise<EventRow[]> {
   return sql<EventRow[]>`
     select l.leaf_index::float8 as position, encode(l.hash, 'hex') as hash, l.consent_id as record_id, l.version,
       h.action, h.erased, h.accepted, h.preferences, h.changed_by, h.created_at, h.salt is null as is_stripped,
       p.accepted as accepted_before, p.preferences as preferences_before, c.site_id, e.document
     from (
-      select consent_id, version, hash, leaf_index from log_entries
-      where account_id = ${accountId} and ${leaves}
+      select consent_id, version, hash, leaf_index from ${entries}
     ) as l
     left join lateral (
       select action, erased, accepted, preferences, changed_by, created_at, salt from consent_history

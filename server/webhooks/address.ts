@@ -1,4 +1,5 @@
 import { type LookupAddress, type LookupAllOptions, lookup } from 'node:dns'
+import { Resolver } from 'node:dns/promises'
 import type { LookupFunction } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { Failure } from '../failure.ts'
@@ -50,12 +51,25 @@ export function isPublic(address: string): boolean {
   return isGlobal && parsed.range() === 'unicast'
 }
 
+const resolver = new Resolver({ timeout: 2000, tries: 2 })
+
+/** By DNS alone. `lookup` would block two of the process's four threads while a name server does not answer. */
+const resolvePublic: LookupAll = (host, _options, callback) => {
+  Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]).then(([v4, v6]) => {
+    const of = (found: typeof v4, family: number) =>
+      found.status === 'fulfilled' ? found.value.map(address => ({ address, family })) : []
+    const addresses = [...of(v4, 4), ...of(v6, 6)]
+    callback(addresses.length > 0 || v4.status === 'fulfilled' ? null : v4.reason, addresses)
+  })
+}
+
 /** A look-up that fails if the name has an address that is not public. */
-export function guardedLookup(allowed: Allowed, resolve: LookupAll = lookup): LookupFunction {
+export function guardedLookup(allowed: Allowed, resolve = resolvePublic): LookupFunction {
   return (host, options, callback) => {
-    resolve(host, { ...options, all: true }, (error, addresses) => {
+    const isAllowed = allowed.has(host.replace(/\.$/, '').toLowerCase())
+    const find = isAllowed && resolve === resolvePublic ? lookup : resolve
+    find(host, { ...options, all: true }, (error, addresses) => {
       if (error) return callback(error, [])
-      const isAllowed = allowed.has(host.replace(/\.$/, '').toLowerCase())
       if (!isAllowed && addresses.some(({ address }) => !isPublic(address))) return callback(invalid(blocked), [])
       const [first] = addresses
       if (options.all) callback(null, addresses)

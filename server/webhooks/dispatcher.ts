@@ -1,9 +1,11 @@
+import { setMaxListeners } from 'node:events'
 import type { Logger } from 'pino'
 import type { Sql } from 'postgres'
 import type { WebhookAttempt } from '../../src/contract/index.ts'
 import type { Job } from '../background-jobs.ts'
 import { dbErrorCode } from '../db/errors.ts'
 import { NextAccount } from '../db/next-account.ts'
+import { placeEntries, requestMs } from '../evidence/log.ts'
 import { noId } from '../ids.ts'
 import { type DueRow, listDue } from './queries.ts'
 import type { Sender } from './sender.ts'
@@ -19,7 +21,10 @@ export interface DispatcherDeps {
 
 const intervalMs = 1000
 
-const maxTurns = 200
+const maxTurns = 100
+
+/** While a server of a Citus cluster is down, each account is a query. */
+const partialPauseMs = 30_000
 
 /** Begins turns for the endpoints that are due. Nodes share the work: an endpoint is one node's for the time of a turn. */
 export class Dispatcher {
@@ -27,6 +32,7 @@ export class Dispatcher {
   readonly #turns = new Set<Promise<void>>()
   /** Account of the last turn that was begun, so that each gets one when there are too many for a node. */
   #last = noId
+  #pausedUntil = 0
 
   constructor(deps: DispatcherDeps) {
     this.#deps = deps
@@ -43,21 +49,32 @@ export class Dispatcher {
 
   async #beginTurns(signal: AbortSignal): Promise<null> {
     const { sql, now } = this.#deps
+    if (performance.now() < this.#pausedUntil) return null
+    setMaxListeners(0, signal) // each attempt has one
     const accounts = new NextAccount(sql)
+    const placed = new Map<string, Promise<unknown>>()
     for (let free = maxTurns - this.#turns.size; free > 0 && !signal.aborted; free = maxTurns - this.#turns.size) {
       const among = { at: new Date(now()), limit: free }
       const due = await accounts.find(this.#last, async next => undefinedIfEmpty(await listDue(sql, next, among)))
       this.#last = due?.at(-1)?.account_id ?? noId
       if (!due) break
-      for (const each of due) this.#begin(each, signal)
+      for (const each of due) {
+        const { account_id } = each
+        const isPlaced =
+          placed.get(account_id) ?? placeEntries({ sql, signal: AbortSignal.timeout(requestMs) }, account_id)
+        placed.set(account_id, isPlaced)
+        this.#begin(each, isPlaced, signal)
+      }
     }
+    if (accounts.isPartial) this.#pausedUntil = performance.now() + partialPauseMs
     return null
   }
 
-  #begin(due: DueRow, signal: AbortSignal): void {
+  #begin(due: DueRow, isPlaced: Promise<unknown>, signal: AbortSignal): void {
     const { logger, ...deps } = this.#deps
     const { account_id, id: webhook_id } = due
-    const turn = takeTurn({ ...deps, signal }, due)
+    const turn = isPlaced
+      .then(() => takeTurn({ ...deps, signal }, due))
       .then(
         reported => reported && logger.info({ account_id, webhook_id }, `webhook ${reported}`),
         (error: unknown) => {

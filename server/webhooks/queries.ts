@@ -11,12 +11,13 @@ export interface WebhookKey {
   readonly id: string
 }
 
-/** An event that was not delivered yet. Times are Unix milliseconds. */
+/** A record with an event that was not delivered yet. Times are Unix milliseconds. */
 export interface Undelivered {
+  /** The account's id for the administrators' log. */
+  readonly record: string
+  /** From which on its events are to be delivered. */
   readonly position: number
-  /** Null of an entry of the administrators' log. */
-  readonly record: string | null
-  /** That failed; 0 of an event that waits for an earlier one of its record. */
+  /** Attempts at the first of them that failed. */
   readonly failed: number
   readonly since: number
   readonly next: number
@@ -35,6 +36,7 @@ export type WebhookRow = Row<Pick<Webhook, 'id' | 'url' | 'types' | 'site_ids' |
   readonly undelivered: readonly Undelivered[]
   readonly failures: number
   readonly paused_at: Date | null
+  readonly retry_at: Date | null
   readonly next_turn_at: Date
   readonly attempts: readonly WebhookAttempt[]
 }
@@ -42,7 +44,7 @@ export type WebhookRow = Row<Pick<Webhook, 'id' | 'url' | 'types' | 'site_ids' |
 const columns = staticFragment(
   sql => sql`w.id, w.url as target, ${shownUrl(sql)} as url, w.types, w.site_ids, w.signature, w.secret, w.previous_secret,
     w.previous_secret_until, w.position::float8 as position, w.undelivered, w.failures, w.failing_since, w.paused_at,
-    w.next_turn_at, w.attempts, w.created_at`,
+    w.retry_at, w.next_turn_at, w.attempts, w.created_at`,
 )
 
 export async function countWebhooks(sql: Sql, accountId: string): Promise<number> {
@@ -145,7 +147,7 @@ export interface Settings {
 /** So many failures in a row: the endpoint is down, and an event or two are enough to see if that has changed. */
 export const downAfter = 10
 
-/** Tries an undelivered event at once, and all others as soon as one is delivered. */
+/** Tries everything that is undelivered at once. */
 export async function updateWebhook(
   sql: Sql,
   key: WebhookKey,
@@ -157,8 +159,10 @@ export async function updateWebhook(
     types = ${types === undefined ? sql`w.types` : sql`${types && sql.json(types)}::jsonb`},
     site_ids = ${site_ids === undefined ? sql`w.site_ids` : sql`${site_ids && sql.json(site_ids)}::jsonb`},
     paused_at = ${paused === undefined ? sql`w.paused_at` : paused ? sql`coalesce(w.paused_at, ${at}::timestamptz)` : sql`null`},
-    retry_at = case when jsonb_array_length(w.undelivered) > 0 then ${at}::timestamptz end,
-    failures = case when jsonb_array_length(w.undelivered) > 0 then ${downAfter} else 0 end,
+    undelivered = (
+      select coalesce(jsonb_agg(u.item || jsonb_build_object('next', ${at.getTime()}::bigint)), '[]')
+      from jsonb_array_elements(w.undelivered) as u (item)),
+    retry_at = case when jsonb_array_length(w.undelivered) > 0 then ${at}::timestamptz end, failures = 0,
     next_turn_at = ${at}`
   const condition = hasSites(sql, key.accountId, site_ids)
   return await changeWebhook(sql, key, { action: 'webhook_updated', actor, at, set, condition })
@@ -183,7 +187,7 @@ export async function deleteWebhook(
   return row
 }
 
-/** More events than these wait until one of them is delivered. */
+/** Of more records nothing is sent until one of these is delivered. */
 export const maxUndelivered = 100
 
 export interface DueRow {
@@ -191,7 +195,10 @@ export interface DueRow {
   readonly id: string
 }
 
-/** Those with an event to send or to send again, in the order of their accounts. */
+/**
+ * Those with an event to send or to send again, in the order of their accounts. `position >= -1` is always true: it keeps
+ * the planner from reading the entries of all accounts.
+ */
 export function listDue(
   sql: Sql,
   accounts: Accounts,
@@ -200,15 +207,15 @@ export function listDue(
   return sql<DueRow[]>`
     select w.account_id, w.id from webhooks w
     where w.account_id ${accounts} and w.paused_at is null and w.next_turn_at <= ${at} and (
-      w.retry_at <= ${at}
+      w.retry_at <= ${at} or (w.failing_since is not null and w.retry_at is null)
       or jsonb_array_length(w.undelivered) < ${maxUndelivered} and (
         exists (
           select 1 from log_entries l
-          where l.account_id = w.account_id and l.account_id ${accounts} and l.leaf_index is null)
+          where l.account_id = w.account_id and l.account_id ${accounts} and l.leaf_index is null and w.position >= -1)
         or exists (
           select 1 from log_entries l
           where l.account_id = w.account_id and l.account_id ${accounts} and l.leaf_index > w.position)))
-    order by w.account_id, w.id limit ${limit}`
+    order by w.account_id, w.next_turn_at, w.id limit ${limit}`
 }
 
 /** Undefined if another node was faster. */

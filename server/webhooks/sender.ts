@@ -45,19 +45,21 @@ export class Sender {
   async send(endpoint: Endpoint, { id, body, position }: Sendable, signal?: AbortSignal): Promise<WebhookAttempt> {
     const at = new Date()
     const start = performance.now()
-    const timeout = AbortSignal.timeout(this.#timeoutMs)
     const headers = signedHeaders(keysOf(endpoint, at), { id, at, body })
-    const { status, problem } = await this.#post(endpoint.target, {
-      headers,
-      body,
-      signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
-    }).then(
+    // Not AbortSignal.any: some Node versions keep its signals as long as `signal`.
+    const controller = new AbortController()
+    const abort = () => controller.abort()
+    signal?.addEventListener('abort', abort)
+    const timer = setTimeout(abort, this.#timeoutMs)
+    const { status, problem } = await this.#post(endpoint.target, { headers, body, signal: controller.signal }).then(
       answered => ({ status: answered, problem: answered >= 200 && answered < 300 ? null : `answered ${answered}` }),
       (error: unknown) => ({
         status: null,
-        problem: timeout.aborted ? `no answer within ${this.#timeoutMs / 1000} s` : explain(error),
+        problem: controller.signal.aborted ? `no answer within ${this.#timeoutMs / 1000} s` : explain(error),
       }),
     )
+    clearTimeout(timer)
+    signal?.removeEventListener('abort', abort)
     return { at: at.toISOString(), position, status, ms: Math.round(performance.now() - start), problem }
   }
 

@@ -114,7 +114,8 @@ export async function rotateSecret(
 ): Promise<NewWebhook> {
   const change = changeOf(caller)
   const until = new Date(change.at.getTime() + overlap_hours * 60 * 60 * 1000)
-  const set = sql`secret = ${randomBytes(32)}, previous_secret = w.secret, previous_secret_until = ${until}`
+  const set = sql`secret = ${randomBytes(32)}, previous_secret = w.secret, previous_secret_until = ${until},
+    next_turn_at = ${change.at}`
   const row = await changeWebhook(
     sql,
     { accountId: caller.accountId, id },
@@ -176,8 +177,8 @@ function toNew(row: WebhookRow): NewWebhook {
 }
 
 function toWebhook(row: WebhookRow): Webhook {
-  const { id, url, types, site_ids, signature, undelivered, position, failing_since, paused_at } = row
-  const next = Math.max(Math.min(...undelivered.map(each => each.next)), row.next_turn_at.getTime())
+  const { id, url, types, site_ids, signature, undelivered, position, failing_since, paused_at, retry_at } = row
+  const next = retry_at && new Date(Math.max(retry_at.getTime(), row.next_turn_at.getTime()))
   const previous = row.previous_secret_until
   return {
     ...{ id, url, types, site_ids, signature },
@@ -186,7 +187,7 @@ function toWebhook(row: WebhookRow): Webhook {
     failing_since: failing_since?.toISOString() ?? null,
     position: position < 0 ? null : position,
     undelivered: undelivered.length,
-    next_attempt_at: paused_at || undelivered.length === 0 ? null : new Date(next).toISOString(),
+    next_attempt_at: paused_at ? null : (next?.toISOString() ?? null),
     previous_secret_until: previous && previous.getTime() > Date.now() ? previous.toISOString() : null,
     created_at: row.created_at.toISOString(),
   }

@@ -2,8 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Fragment, Sql } from 'postgres'
 import type { Event, WebhookAttempt } from '../../src/contract/index.ts'
 import { toEvent } from '../events/feed.ts'
-import { type EventRow, listEventRows, listEventRowsAt } from '../events/queries.ts'
-import { placeEntries, requestMs } from '../evidence/log.ts'
+import { type EventRow, listEventRows, listEventRowsOf } from '../events/queries.ts'
 import {
   beginTurn,
   type ChangeAction,
@@ -15,7 +14,7 @@ import {
   type Undelivered,
   type WebhookRow,
 } from './queries.ts'
-import { maxAttemptMs, type Sender } from './sender.ts'
+import type { Sender } from './sender.ts'
 
 export interface TurnDeps {
   readonly sql: Sql
@@ -26,15 +25,20 @@ export interface TurnDeps {
   readonly signal: AbortSignal
 }
 
-/** Then other endpoints may need the node. */
+/** No attempt begins later: other endpoints may need the node. */
 const maxTurnMs = 20_000
 
-/** A node that was killed holds its endpoints until then. Longer than a turn and an attempt, for clocks that differ. */
+/** A node that was killed holds its endpoints until then. Longer than a turn and its last attempts. */
 const leaseMs = 60_000
+
+/** So soon a turn notices that it was ended. */
+const saveMs = 1000
 
 const maxInFlight = 10
 
-const eventsPerPage = 500
+const eventsPerPage = 200
+
+const eventsPerRecord = 100
 
 const maxAttempts = 100
 
@@ -47,8 +51,8 @@ export const failingAfterMs = 10 * 60 * 1000
 export type Reported = 'failing' | 'recovered' | 'gone'
 
 /**
- * Delivers what an endpoint has not got, in the order of each record, for 20 seconds at most. Returns what it wrote in
- * the administrators' log, or null: nothing, or another node was faster.
+ * Delivers what an endpoint has not got, in the order of each record. Returns what it wrote in the administrators' log,
+ * or null: nothing, or another node was faster.
  */
 export async function takeTurn(deps: TurnDeps, due: DueRow): Promise<Reported | null> {
   const at = new Date(deps.now())
@@ -58,7 +62,12 @@ export async function takeTurn(deps: TurnDeps, due: DueRow): Promise<Reported | 
 }
 
 /** Events of a record, by position. */
-type Chain = readonly EventRow[]
+interface Chain {
+  readonly record: string
+  readonly rows: EventRow[]
+  /** Position behind these from which there are more; null if there are none. */
+  readonly rest: number | null
+}
 
 class Turn {
   readonly #deps: TurnDeps
@@ -67,12 +76,15 @@ class Turn {
   readonly #endpoint: WebhookRow
   readonly #started: number
   #position: number
-  #undelivered: Map<number, Undelivered>
+  /** By record, also those whose events are in flight: what is saved then lacks nothing. */
+  readonly #undelivered: Map<string, Undelivered>
   #failures: number
   #attempts: WebhookAttempt[]
   #isGone = false
-  /** Of an endpoint that is down: one event that failed, and a new one, because the first may be the cause. */
-  #isProbe = false
+  /** By a change of the row. */
+  #isEnded = false
+  #savedAt: number
+  #isSaving = false
 
   constructor(deps: TurnDeps, due: DueRow, turn: string, endpoint: WebhookRow) {
     this.#deps = deps
@@ -80,151 +92,175 @@ class Turn {
     this.#turn = turn
     this.#endpoint = endpoint
     this.#started = deps.now()
+    this.#savedAt = this.#started
     this.#position = endpoint.position
-    this.#undelivered = new Map(endpoint.undelivered.map(each => [each.position, each]))
+    this.#undelivered = new Map(endpoint.undelivered.map(each => [each.record, each]))
     this.#failures = endpoint.failures
     this.#attempts = [...endpoint.attempts]
   }
 
   async run(): Promise<Reported | null> {
-    const { sql, signal } = this.#deps
-    await placeEntries({ sql, signal: AbortSignal.any([signal, AbortSignal.timeout(requestMs)]) }, this.#due.account_id)
-    for (;;) {
+    for (let isOver = false; !isOver; ) {
       const isAtEnd = !(await this.#deliverPage())
-      const isOver = isAtEnd || signal.aborted || this.#isGone || this.#deps.now() - this.#started > maxTurnMs
-      if (!(await this.#save(isOver))) return null
-      if (isOver) break
+      isOver = isAtEnd || this.#mustStop()
+      await this.#save(isOver)
+      if (this.#isEnded) return null
     }
     return await this.#report()
   }
 
-  /** Returns false if there is nothing left to do now. */
+  #mustStop(): boolean {
+    const isLate = this.#deps.now() - this.#started > maxTurnMs
+    return isLate || this.#deps.signal.aborted || this.#isGone || this.#isEnded
+  }
+
+  /**
+   * Returns false if there is nothing left to do now. Of an endpoint that is down it tries a record that failed and a new
+   * one, because the first may be the cause.
+   */
   async #deliverPage(): Promise<boolean> {
-    this.#isProbe = this.#failures >= downAfter
-    const before = this.#position
-    const chains = this.#chainsOf([...(await this.#listAgain()), ...(await this.#listFresh())])
+    const isProbe = this.#failures >= downAfter
+    const chains = await this.#listAgain(isProbe)
+    const isAgain = chains.size > 0
+    const isFull = await this.#addFresh(chains, isProbe ? 1 : maxUndelivered)
+    const all = [...chains.values()]
     let next = 0
     const work = async () => {
-      for (let chain = chains[next++]; chain; chain = chains[next++]) await this.#deliverChain(chain)
+      for (let chain = all[next++]; chain; chain = all[next++]) await this.#deliverChain(chain, isProbe)
     }
-    await Promise.all(Array.from({ length: this.#isProbe ? 1 : maxInFlight }, work))
-    if (this.#isProbe && this.#failures < downAfter) this.#retryNow()
-    return this.#failures < downAfter && (chains.length > 0 || this.#position > before)
+    await Promise.all(Array.from({ length: isProbe ? 1 : maxInFlight }, work))
+    if (isProbe && this.#failures < downAfter) this.#retryNow()
+    else if (isProbe && all.length > 0) this.#failures += 1
+    return this.#failures < downAfter && (isFull || isAgain || isProbe)
   }
 
-  /** Undelivered events whose time has come, with those that waited for them. */
-  async #listAgain(): Promise<EventRow[]> {
+  /** The events of records whose time has come. */
+  async #listAgain(isProbe: boolean): Promise<Map<string, Chain>> {
     const now = this.#deps.now()
-    const all = [...this.#undelivered.values()].sort((a, b) => a.position - b.position)
-    const late = firstOfRecords(all).filter(({ next }) => next > now)
-    const blocked = new Set(late.map(({ record }) => record))
-    const ready = this.#isProbe ? pickOne(firstOfRecords(all)) : all.filter(({ record }) => !blocked.has(record))
-    if (ready.length === 0) return []
+    const all = [...this.#undelivered.values()]
+    const ready = isProbe ? pickOne(all) : all.filter(({ next }) => next <= now)
+    const chains = new Map<string, Chain>()
+    if (ready.length === 0) return chains
     const { sql } = this.#deps
-    const positions = ready.map(({ position }) => position)
-    const rows = new Map(
-      (await listEventRowsAt(sql, this.#due.account_id, positions)).map(row => [row.position, row] as const),
-    )
-    for (const position of positions) if (!rows.has(position)) this.#undelivered.delete(position) // a backup without it
-    return positions.flatMap(position => rows.get(position) ?? [])
-  }
-
-  /** New events, at most as many as may become undelivered. Moves the position behind them. */
-  async #listFresh(): Promise<EventRow[]> {
-    const free = Math.min(maxUndelivered - this.#undelivered.size, this.#isProbe ? 1 : maxUndelivered)
-    if (free <= 0) return []
-    const rows = await listEventRows(this.#deps.sql, this.#due.account_id, this.#position, eventsPerPage)
-    const wanted: EventRow[] = []
-    for (const row of rows) {
-      if (wanted.length === free) break
-      this.#position = row.position
-      if (!this.#isWanted(row)) continue
-      wanted.push(row)
-      this.#wait(row)
+    const rows = await listEventRowsOf(sql, this.#due.account_id, ready, this.#position, eventsPerRecord)
+    for (const { record } of ready) {
+      const own = rows.filter(({ record_id }) => record_id === record)
+      const rest = own.length === eventsPerRecord ? (own.at(-1)?.position ?? 0) + 1 : null
+      const chain = { record, rows: own.filter(row => this.#isWanted(row)), rest }
+      if (chain.rows.length > 0) chains.set(record, chain)
+      else this.#end(chain)
     }
-    return wanted
+    return chains
   }
 
+  /** Adds new events, of at most so many new records. Moves the position behind them. Returns true if there may be more. */
+  async #addFresh(chains: Map<string, Chain>, most: number): Promise<boolean> {
+    let free = Math.min(most, maxUndelivered - this.#undelivered.size)
+    if (free <= 0) return false
+    const rows = await listEventRows(this.#deps.sql, this.#due.account_id, this.#position, eventsPerPage)
+    for (const row of rows) {
+      const record = row.record_id
+      const chain = chains.get(record)
+      if (this.#isWanted(row)) {
+        if (chain?.rest === null) chain.rows.push(row)
+        else if (!chain && !this.#undelivered.has(record)) {
+          if (free === 0) return true
+          free -= 1
+          chains.set(record, { record, rows: [row], rest: null })
+          this.#undelivered.set(record, this.#itemOf(record, row.position))
+        } // else it waits for earlier ones of its record, with which it is read again
+      }
+      this.#position = row.position
+    }
+    return rows.length === eventsPerPage
+  }
+
+  #itemOf(record: string, position: number): Undelivered {
+    const at = this.#deps.now()
+    return { record, position, failed: 0, since: at, next: at }
+  }
+
+  /** A purge leaves an update of which nobody knows if it was a withdrawal. */
   #isWanted(row: EventRow): boolean {
     const { types, site_ids } = this.#endpoint
     if (site_ids !== null && !site_ids.includes(row.site_id ?? '')) return false
-    return types === null || types.includes(this.#eventOf(row).type)
+    if (types === null) return true
+    const { type, purposes } = this.#eventOf(row)
+    return types.includes(type) || (type === 'updated' && purposes === null && types.includes('withdrawn'))
   }
 
   #eventOf(row: EventRow): Event {
     return toEvent(this.#due.account_id, row)
   }
 
-  /** Until it is delivered, a node that takes over finds it here. */
-  #wait({ position, record_id }: EventRow): void {
-    const record = record_id === this.#due.account_id ? null : record_id
-    const at = this.#deps.now()
-    this.#undelivered.set(position, { position, record, failed: 0, since: at, next: at })
-  }
-
-  /** Without records of which an earlier event waits for another time. */
-  #chainsOf(items: readonly EventRow[]): Chain[] {
-    const chains = new Map<string, Chain>()
-    const first = firstOfRecords([...this.#undelivered.values()].sort((a, b) => a.position - b.position))
-    for (const item of items) {
-      const chain = chains.get(item.record_id) ?? []
-      if (chain.length > 0 || first.some(({ position }) => position === item.position))
-        chains.set(item.record_id, [...chain, item])
-    }
-    return [...chains.values()]
-  }
-
   /** Ends at the first failure: the rest of the record waits. */
-  async #deliverChain(chain: Chain): Promise<void> {
+  async #deliverChain(chain: Chain, isProbe: boolean): Promise<void> {
     const { sender, signal } = this.#deps
-    for (const row of chain) {
-      const isOver = this.#deps.now() - this.#started > maxTurnMs + maxAttemptMs
-      const isDown = !this.#isProbe && this.#failures >= downAfter
-      if (signal.aborted || isOver || isDown || this.#isGone) return
+    for (const [index, row] of chain.rows.entries()) {
+      const isDown = !isProbe && this.#failures >= downAfter
+      if (isDown || this.#mustStop()) return
+      const { position } = row
+      // Of the hash: after the restore of a backup another event has the position.
       const message = {
-        id: `${this.#due.id}_${row.position}`,
+        id: `${this.#due.id}_${row.hash.slice(0, 32)}`,
         body: JSON.stringify(this.#eventOf(row)),
-        position: row.position,
+        position,
       }
       const attempt = await sender.send(this.#endpoint, message, signal)
       if (signal.aborted && attempt.status === null) return
       this.#deps.onAttempt?.(attempt)
       this.#attempts = [attempt, ...this.#attempts].slice(0, maxAttempts)
-      if (attempt.problem !== null) return this.#fail(row.position, attempt)
-      this.#undelivered.delete(row.position)
-      this.#failures = 0
+      if (attempt.problem !== null) this.#fail(chain.record, attempt, isProbe)
+      else this.#succeed(chain, chain.rows[index + 1])
+      if (!this.#isSaving && this.#deps.now() - this.#savedAt >= saveMs) await this.#save(false)
+      if (attempt.problem !== null) return
     }
   }
 
-  #fail(position: number, { status }: WebhookAttempt): void {
-    const before = this.#undelivered.get(position)
+  #succeed(chain: Chain, next: EventRow | undefined): void {
+    this.#failures = 0
+    if (next) this.#undelivered.set(chain.record, this.#itemOf(chain.record, next.position))
+    else this.#end(chain)
+  }
+
+  #end({ record, rest }: Chain): void {
+    if (rest === null) this.#undelivered.delete(record)
+    else this.#undelivered.set(record, this.#itemOf(record, rest))
+  }
+
+  #fail(record: string, { status }: WebhookAttempt, isProbe: boolean): void {
+    const before = this.#undelivered.get(record)
     if (!before) return
-    const failed = before.failed + 1
     const now = this.#deps.now()
+    const failed = before.failed + 1
     const since = before.failed === 0 ? now : before.since
-    this.#undelivered.set(position, { ...before, failed, since, next: now + pauseMs(failed) })
-    if (this.#isProbe || this.#failures < downAfter) this.#failures += 1 // those in flight together are one failure of it
+    this.#undelivered.set(record, { ...before, failed, since, next: now + pauseMs(failed) })
+    // An event that is never accepted counts once, and so do those in flight together.
+    if (!isProbe && before.failed === 0 && this.#failures < downAfter) this.#failures += 1
     if (status === 410) this.#isGone = true
   }
 
   #retryNow(): void {
     const next = this.#deps.now()
-    for (const each of this.#undelivered.values()) this.#undelivered.set(each.position, { ...each, next })
+    for (const [record, each] of this.#undelivered) this.#undelivered.set(record, { ...each, next })
   }
 
-  #save(isOver: boolean): Promise<boolean> {
+  async #save(isOver: boolean): Promise<void> {
     const now = this.#deps.now()
+    this.#savedAt = now
+    this.#isSaving = true
+    const undelivered = [...this.#undelivered.values()]
     const down = this.#failures >= downAfter ? pauseMs(this.#failures - downAfter + 1) : 0
-    const undelivered = [...this.#undelivered.values()].sort((a, b) => a.position - b.position)
-    const times = firstOfRecords(undelivered).map(({ next }) => next)
-    return saveProgress(this.#deps.sql, this.#due, this.#turn, {
+    const isSaved = await saveProgress(this.#deps.sql, this.#due, this.#turn, {
       position: this.#position,
       undelivered,
-      retryAt: times.length > 0 ? new Date(Math.min(...times)) : null,
+      retryAt: undelivered.length > 0 ? new Date(Math.min(...undelivered.map(({ next }) => next))) : null,
       failures: this.#failures,
       attempts: this.#attempts,
       nextTurnAt: new Date(now + (isOver ? down : leaseMs)),
     })
+    this.#isSaving = false
+    if (!isSaved) this.#isEnded = true
   }
 
   /** Writes an entry of the administrators' log if the endpoint begins or ends to fail, or is gone. */
@@ -248,12 +284,6 @@ class Turn {
 }
 
 const system = { kind: 'system', id: null } as const
-
-/** The others of a record wait for its first. */
-function firstOfRecords(byPosition: readonly Undelivered[]): Undelivered[] {
-  const records = new Set<string | null>()
-  return byPosition.filter(({ record }) => !records.has(record) && records.add(record))
-}
 
 function pickOne<T>(items: readonly T[]): T[] {
   const index = Math.floor(Math.random() * items.length)

@@ -48,12 +48,14 @@ export const Webhook = z.object({
     .describe(
       '`failing`: an event could not be delivered for ten minutes, and is tried again. `paused`: nothing is sent until `paused` is set to false; an answer 410 pauses it, too.',
     ),
-  failing_since: Timestamp.nullable().describe('First failed attempt of the oldest event that is not delivered.'),
+  failing_since: Timestamp.nullable().describe(
+    'First failed attempt of the event that was undelivered for ten minutes.',
+  ),
   position: Count.nullable().describe(
-    'Every event up to it was delivered, is not wanted, or is one of `undelivered`. Null before the first.',
+    'Every event up to it was delivered, is not wanted, or is of one of the `undelivered` records. Null before the first.',
   ),
   undelivered: Count.describe(
-    'Events up to `position` whose attempts failed, or that wait for an earlier one of their record.',
+    'Records with an event up to `position` that was not delivered: an attempt failed, or it waits for an earlier one of the record. The administrators’ log counts as one. At 100 no event of another record is sent.',
   ),
   next_attempt_at: Timestamp.nullable().describe('Of the undelivered; null if there are none, or it is paused.'),
   previous_secret_until: Timestamp.nullable().describe(

@@ -1,4 +1,5 @@
 import { verify as verifyEd25519 } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { publicKeyOf } from '../../../src/evidence/keys.ts'
 import { hourMs, newHookOwner, useWebhooks, verify } from './receiver.ts'
@@ -47,7 +48,7 @@ describe('a delivery', () => {
     for (const delivery of receiver.deliveries) {
       expect(verify(secret, delivery)).toEqual(delivery.event)
       expect(feed).toContainEqual(delivery.event)
-      expect(delivery.id).toBe(`${hook}_${delivery.event.position}`)
+      expect(delivery.id).toBe(`${hook}_${delivery.event.hash.slice(0, 32)}`)
       expect(() => verify(secret, { ...delivery, body: `${delivery.body} ` })).toThrow()
     }
     expect(JSON.stringify(receiver.deliveries)).not.toContain('maria')
@@ -96,6 +97,19 @@ describe('a delivery', () => {
     for (const id of [there.id, here]) await own.update(id, { preferences: { marketing: false } })
     await deliver()
     expect(received()).toEqual([[there.id, 2]])
+  })
+
+  it('is only of what is wanted at its time', async () => {
+    const { id: hook } = await own.createHook(receiver.url, { types: ['created'] })
+    receiver.answer = () => 500
+    await create(2)
+    await deliver()
+    receiver.deliveries = []
+    receiver.answer = () => 200
+    await own.change(hook, { types: ['erased'] })
+    await deliver()
+    expect(receiver.deliveries).toEqual([])
+    expect(await own.show(hook)).toMatchObject({ undelivered: 0, next_attempt_at: null })
   })
 
   it('carries no purposes of a record that was purged meanwhile', async () => {
@@ -182,6 +196,30 @@ describe('nodes', () => {
         .map(([id]) => id)
         .toSorted(),
     ).toEqual(ids.toSorted())
+  })
+
+  it('stop delivering when the endpoint is removed, and use a new secret at once', async () => {
+    const { id } = await own.createHook(receiver.url, { types: ['created'] })
+    const other = await own.createHook(receiver.url, { types: ['created'] })
+    await create(60)
+    receiver.answer = async () => {
+      await delay(200)
+      clock.now += 200
+      return 200
+    }
+    clock.now = Date.now() + 1
+    const node = newNode()
+    await node.job.run(new AbortController().signal)
+    await delay(100)
+    await own.send('DELETE', `/${id}`)
+    const { secret } = await own.rotate(other.id, { overlap_hours: 0 })
+    await node.ended()
+    expect(receiver.deliveries.filter(delivery => delivery.id.startsWith(id)).length).toBeLessThan(30)
+    receiver.answer = () => 200
+    receiver.deliveries = []
+    await deliver()
+    expect(receiver.deliveries.length).toBeGreaterThan(0)
+    for (const delivery of receiver.deliveries) expect(verify(secret, delivery)).toEqual(delivery.event)
   })
 
   it('serve other endpoints while one is slow', async () => {

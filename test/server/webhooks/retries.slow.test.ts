@@ -77,7 +77,7 @@ describe('an endpoint that fails', () => {
     receiver.answer = ({ event }) => (isBad && event.record_id === bad && event.version === 1 ? 500 : 200)
     for (const id of ids) await own.update(id, { preferences: { marketing: false } })
     await pass(24 * hourMs, hourMs / 60)
-    expect(await own.show(hook)).toMatchObject({ undelivered: 2, state: 'failing' })
+    expect(await own.show(hook)).toMatchObject({ undelivered: 1, state: 'failing' })
     for (const id of ids) {
       const versions = received()
         .filter(([record]) => record === id)
@@ -100,7 +100,27 @@ describe('an endpoint that fails', () => {
     expect(await own.show(hook)).toMatchObject({ undelivered: 0, state: 'active' })
   }, 120_000)
 
-  it('keeps at most 100 undelivered events, and its place', async () => {
+  it('holds up no other record, however many events of one are not accepted', async () => {
+    const { id: hook } = await own.createHook(receiver.url, { types: ['created', 'updated', 'withdrawn'] })
+    const [bad = ''] = await create(1)
+    let isBad = true
+    receiver.answer = ({ event }) => (isBad && event.record_id === bad ? 400 : 200)
+    for (let round = 0; round < 230; round += 1) await own.update(bad, { preferences: { marketing: round % 2 === 1 } })
+    await pass(8 * hourMs)
+    const [good] = await create(1)
+    const before = clock.now
+    while (!received().some(([record]) => record === good) && clock.now < before + hourMs) await pass(1000, 1000)
+    expect(clock.now - before).toBeLessThan(20_000)
+    isBad = false
+    await pass(3 * hourMs)
+    const versions = received()
+      .filter(([record]) => record === bad)
+      .map(([, version]) => Number(version))
+    expect(versions.slice(-231)).toEqual(Array.from({ length: 231 }, (_, index) => index + 1))
+    expect(await own.show(hook)).toMatchObject({ undelivered: 0, state: 'active' })
+  })
+
+  it('keeps at most 100 undelivered records, and its place', async () => {
     const { id: hook } = await own.createHook(receiver.url, { types: ['created'] })
     let isDown = true
     receiver.answer = ({ event }) => (isDown && event.position % 2 === 0 ? 500 : 200)

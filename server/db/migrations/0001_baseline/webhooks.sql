@@ -10,8 +10,8 @@ create table webhooks (
   secret bytea not null, -- 32 bytes: the key of the HMAC, or the seed of the Ed25519 key
   previous_secret bytea,
   previous_secret_until timestamptz(3),
-  position bigint not null, -- each event up to it was delivered, is not wanted, or is in undelivered; -1 before the first
-  undelivered jsonb not null default '[]', -- at most 100: position, record, failed attempts, time of the first and of the next one
+  position bigint not null, -- each event up to it was delivered, is not wanted, or is of a record in undelivered; -1 before the first
+  undelivered jsonb not null default '[]', -- at most 100 records: from which position on, failed attempts, times of the first and the next one
   retry_at timestamptz(3), -- the earliest next attempt of these
   failures integer not null default 0, -- failed attempts since the last delivery
   failing_since timestamptz(3), -- first failed attempt of an event that is undelivered for ten minutes
