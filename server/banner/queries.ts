@@ -1,5 +1,6 @@
 import type { Sql } from 'postgres'
-import { type LiveState, liveState } from '../consents/queries.ts'
+import { type LiveState, liveState, type Parts } from '../consents/queries.ts'
+import { withJson } from '../consents/record-text.ts'
 
 export interface TokenSite {
   allowed_origins: string[]
@@ -34,9 +35,9 @@ export async function findVisitedRecord(
   sql: Sql,
   { accountId, siteId, id }: { accountId: string; siteId: string; id: string },
 ): Promise<VisitedRecord | undefined> {
-  const [row] = await sql<VisitedRecord[]>`
+  const [row] = await sql<Parts<VisitedRecord>[]>`
     select ${liveState(sql)}, consent_id, subject_id, notice_locale, gpc, expires_at, request_hash,
       (select s.policy_version from sites s where s.account_id = ${accountId} and s.id = ${siteId}) as sites_policy
     from consents where account_id = ${accountId} and id = ${id} and site_id = ${siteId} and deleted_at is null`
-  return row
+  return row && withJson(row)
 }

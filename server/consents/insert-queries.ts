@@ -1,7 +1,8 @@
 import type { Fragment, Sql } from 'postgres'
 import type { Actor } from '../../src/evidence/chain.ts'
 import { empty, staticFragment, toArrayLiteral, toColumn } from '../db/fragments.ts'
-import { intoLog, type View, viewColumns, viewJson } from './queries.ts'
+import { intoLog, type Parts, type View, viewColumns, viewParts } from './queries.ts'
+import { toRecord, withJson } from './record-text.ts'
 import type { Claim, ConsentJson, FirstAnswer, ImportedAnswer, NewImport, NewRecord } from './rows.ts'
 
 interface NewRow {
@@ -84,7 +85,7 @@ interface NewEntry {
  * join in nested loops (500 records: 8,500 rows read instead of a million); `is true` keeps it from turning the filter
  * into that join. Without the array of sites, all sites of the account are read.
  */
-function insert(
+async function insert(
   sql: Sql,
   accountId: string,
   entries: readonly NewEntry[],
@@ -101,7 +102,7 @@ function insert(
   const sites = [...new Set(entries.flatMap(({ record }) => record?.site_id ?? []))]
   const site = sql`s.account_id = ${accountId} and s.id = any (${toArrayLiteral(sites)}::uuid[]) and s.id = e.site_id
     and s.archived_at is null and (e.policy_version = s.policy_version or e.is_sites_policy is not true)`
-  return sql<Inserted[]>`
+  const rows = await sql<Parts<Inserted>[]>`
     with ${entriesOf(sql, entries)}, ${claimed?.(site) ?? empty(sql)}
     inserted as (
       insert into consents as c (
@@ -127,7 +128,8 @@ function insert(
       select a.account_id, e.id, e.version, e.hash
       from entries e join accounts a on a.account_id = ${accountId} ${whereInserted(sql)}
     )
-    select id, ${viewJson(sql, view)} from inserted`
+    select id, ${viewParts(sql, view)} from inserted`
+  return rows.map(withJson)
 }
 
 const whereClaimed = staticFragment(sql => sql`where e.body_hash is null or e.id in (select consent_id from claimed)`)
@@ -173,14 +175,14 @@ function toBytea(hex: string | undefined): string | undefined {
  * Returns the first state of the records that unexpired keys created. `offset 0` prevents reading the whole table for
  * each key (50 keys, 5,000 records: 20 s instead of 2 ms).
  */
-export function findFirstAnswers(
+export async function findFirstAnswers(
   sql: Sql,
   accountId: string,
   keys: readonly string[],
   { freeBefore, view }: { freeBefore: Date; view: View },
 ): Promise<FirstAnswer[]> {
-  return sql<FirstAnswer[]>`
-    select key, body_hash, ${viewJson(sql, view)} from (
+  const rows = await sql<Parts<FirstAnswer>[]>`
+    select key, body_hash, ${viewParts(sql, view)} from (
       select k.key, k.body_hash, c.id, c.site_id, c.consent_id, c.subject_id, c.country, c.region, c.user_agent,
         h.accepted, h.preferences, c.policy_version, c.created_at, c.created_at as updated_at,
         null::timestamptz as deleted_at, c.notice_locale, c.given_at, c.origin_system, c.origin_id, c.origin_evidence, h.gpc
@@ -197,6 +199,7 @@ export function findFirstAnswers(
       ) h
       where k.created_at >= ${freeBefore}
     ) as first_answers`
+  return rows.map(withJson)
 }
 
 export interface KnownImport {
@@ -209,15 +212,15 @@ export interface KnownImport {
 }
 
 /** Includes deleted records. `offset 0` as in `findFirstAnswers`. */
-export function findImports(
+export async function findImports(
   sql: Sql,
   accountId: string,
   origins: readonly Buffer[],
   view: View,
 ): Promise<KnownImport[]> {
-  return sql<KnownImport[]>`
-    select origin, made as consent_id, body_hash, case when id is not null then json end as json from (
-      select origin, made, body_hash, id, ${viewJson(sql, view)} from (
+  const rows = await sql<(Omit<KnownImport, 'json'> & { parts: string | null })[]>`
+    select origin, made as consent_id, body_hash, case when id is not null then parts end as parts from (
+      select origin, made, body_hash, id, ${viewParts(sql, view)} from (
         select o.origin, o.consent_id as made, o.body_hash, c.id, c.site_id, c.consent_id, c.subject_id, c.country, c.region, c.user_agent,
           h.accepted, h.preferences, h.policy_version, c.created_at, c.created_at as updated_at,
           null::timestamptz as deleted_at, c.notice_locale, h.given_at, c.origin_system, c.origin_id, c.origin_evidence,
@@ -236,4 +239,5 @@ export function findImports(
         ) h on true
       ) as first_answers
     ) as known`
+  return rows.map(({ parts, ...row }) => ({ ...row, json: parts === null ? null : toRecord(parts) }))
 }

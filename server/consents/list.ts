@@ -10,6 +10,7 @@ import { firstIdAt } from '../ids.ts'
 import type { ConsentDeps } from './deps.ts'
 import { milliseconds } from './filters.ts'
 import { countConsents, countExpiring, findExpiring, findPage } from './queries.ts'
+import { toRecords } from './record-text.ts'
 import type { ExpiryFilters, ListFilters } from './rows.ts'
 
 const defaultLimit = 50
@@ -38,7 +39,7 @@ export async function getPage(
   const read = (from: Sql) => findPage(from, caller, filters, limit)
   const [page] = await (replicas && isSettled(filters) ? replicas.read(sql, read) : read(sql))
   const next = page?.has_more && page.last ? encodeCursor(scope, page.last) : null
-  return { text: toText(page?.records ?? '', limit, next), next }
+  return { text: toText(page?.parts ?? '', limit, next), next }
 }
 
 /** @throws Failure `invalid_request` for filters other than `site_id` */
@@ -65,11 +66,11 @@ async function getExpiryPage(
   const [page] = await findExpiring(sql, caller, filters, limit)
   const { last, last_at } = page ?? {}
   const next = page?.has_more && last && last_at ? encodeTimedCursor(scope, { at: last_at, id: last }) : null
-  return { text: toText(page?.records ?? '', limit, next), next }
+  return { text: toText(page?.parts ?? '', limit, next), next }
 }
 
-function toText(records: string, limit: number, next: string | null): string {
-  return `{"data":[${records}],"limit":${limit},"next_cursor":${JSON.stringify(next)}}`
+function toText(parts: string, limit: number, next: string | null): string {
+  return `{"data":[${toRecords(parts)}],"limit":${limit},"next_cursor":${JSON.stringify(next)}}`
 }
 
 export async function countList(sql: Sql, reach: Reach, query: CountQuery): Promise<number> {

@@ -1,10 +1,19 @@
 import type { Fragment, JSONValue, Sql } from 'postgres'
 import type { Actor, State } from '../../src/evidence/chain.ts'
 import type { Reported } from '../../src/evidence/circumstances.ts'
-import { empty, instant, staticFragment, toArrayLiteral } from '../db/fragments.ts'
+import { empty, staticFragment, toArrayLiteral } from '../db/fragments.ts'
 import { andReached, type Reach } from '../db/reach.ts'
 import { andFilters } from './filters.ts'
 import { newestAnswer } from './newest-answer.ts'
+import {
+  expiringParts,
+  joinedParts,
+  plainColumns,
+  rareColumns,
+  recordParts,
+  type WithParts,
+  withJson,
+} from './record-text.ts'
 import type {
   ActionEntry,
   BatchLink,
@@ -13,10 +22,10 @@ import type {
   EntryRow,
   EventRow,
   ExpiryFilters,
-  ExpiryPageJson,
+  ExpiryPageParts,
   FoundConsent,
   ListFilters,
-  PageJson,
+  PageParts,
   StateRow,
 } from './rows.ts'
 
@@ -25,37 +34,14 @@ const andDeleted = staticFragment(sql => sql`and deleted_at is not null`)
 const andAccepted = staticFragment(sql => sql`and accepted`)
 const andNotAccepted = staticFragment(sql => sql`and not accepted`)
 
-const plainColumns = staticFragment(
-  sql => sql`id, site_id, consent_id, subject_id, country, region, user_agent, accepted, preferences, policy_version`,
-)
-
-export const rareColumns = staticFragment(
-  sql => sql`notice_locale, given_at, origin_system, origin_id, origin_evidence, gpc`,
-)
-
-/** PostgreSQL serializes faster than the driver parses. */
-const consentText = staticFragment(
-  sql => sql`left(row_to_json((select r from (
-    select ${plainColumns(sql)},
-      ${instant(sql, sql`created_at`)} as created_at,
-      ${instant(sql, sql`updated_at`)} as updated_at,
-      ${instant(sql, sql`deleted_at`)} as deleted_at
-  ) r))::text, -1) || coalesce(',"notice_locale":' || to_json(notice_locale)::text, '')
-    || coalesce(',"given_at":"' || ${instant(sql, sql`given_at`)} || '"', '')
-    || case when origin_system is null then '' else ',"origin":' || row_to_json((select o from (
-        select origin_system as system, origin_id as id, origin_evidence as evidence) o))::text end
-    || case when gpc then ',"gpc":true' else '' end || '}'`,
-)
-
-const consentJson = staticFragment(sql => sql`${consentText(sql)} as json`)
-
-const idJson = staticFragment(sql => sql`'{"id":"' || id || '"}' as json`)
+const wholeParts = staticFragment(sql => sql`${recordParts(sql)} as parts`)
+const idParts = staticFragment(sql => sql`'{"id":"' || id || '"}' as parts`)
 
 /** `minimal` returns only the id (`Prefer: return=minimal`). */
 export type View = 'whole' | 'minimal'
 
-export function viewJson(sql: Sql, view: View): Fragment {
-  return view === 'minimal' ? idJson(sql) : consentJson(sql)
+export function viewParts(sql: Sql, view: View): Fragment {
+  return view === 'minimal' ? idParts(sql) : wholeParts(sql)
 }
 
 export function viewColumns(sql: Sql, view: View): Fragment {
@@ -138,17 +124,21 @@ export async function findPolicyVersions(
 }
 
 /** Returns records in any order. The subselect hides the array's length; otherwise each call would be planned anew. */
-export function findConsentsJson(
+export async function findConsentsJson(
   sql: Sql,
   reach: Reach,
   ids: readonly string[],
   includeDeleted: boolean,
 ): Promise<FoundConsent[]> {
-  return sql<FoundConsent[]>`
-    select id, subject_id, ${consentJson(sql)} from consents
+  const rows = await sql<Parts<FoundConsent>[]>`
+    select id, subject_id, ${wholeParts(sql)} from consents
     where account_id = ${reach.accountId} and id = any ((select ${toArrayLiteral(ids)}::uuid[])::uuid[])
       ${andReached(sql, reach)} ${includeDeleted ? empty(sql) : andLive(sql)}`
+  return rows.map(withJson)
 }
+
+/** A row before its text is made. */
+export type Parts<Row extends ConsentJson> = Omit<Row, 'json'> & WithParts
 
 export interface LiveState extends StateRow, ConsentJson {
   site_id: string
@@ -157,14 +147,14 @@ export interface LiveState extends StateRow, ConsentJson {
 
 export const liveState = staticFragment(
   sql => sql`id, version, chain_head, updated_at, accepted, preferences, policy_version, site_id, notice_entry,
-    ${consentJson(sql)}`,
+    ${wholeParts(sql)}`,
 )
 
 export async function findConsent(sql: Sql, reach: Reach, id: string): Promise<LiveState | undefined> {
-  const [row] = await sql<LiveState[]>`
+  const [row] = await sql<Parts<LiveState>[]>`
     select ${liveState(sql)} from consents
     where account_id = ${reach.accountId} and id = ${id} ${andReached(sql, reach)} ${andLive(sql)}`
-  return row
+  return row && withJson(row)
 }
 
 /** Of the entry with this version. */
@@ -196,12 +186,12 @@ function isLastEntry(sql: Sql, accountId: string, condition: Fragment): Fragment
 
 export async function findDeletedState(sql: Sql, reach: Reach, id: string): Promise<DeletedState | undefined> {
   const { accountId } = reach
-  const [row] = await sql<DeletedState[]>`
+  const [row] = await sql<Parts<DeletedState>[]>`
     select id, version, chain_head, updated_at, accepted, preferences, policy_version, consents.deleted_at,
       ${isLastEntry(sql, accountId, sql`h.erased`)} as is_erased,
-      ${isLastEntry(sql, accountId, sql`h.action = 'purged'`)} as is_purged, ${consentJson(sql)}
+      ${isLastEntry(sql, accountId, sql`h.action = 'purged'`)} as is_purged, ${wholeParts(sql)}
     from consents where account_id = ${accountId} and id = ${id} ${andReached(sql, reach)}`
-  return row
+  return row && withJson(row)
 }
 
 const andSitesPolicy = staticFragment(
@@ -225,7 +215,7 @@ export async function updateConsent(
   { link, ...entry }: ActionEntry,
 ): Promise<ConsentJson | undefined> {
   const { id, version, at } = link
-  const [row] = await sql<ConsentJson[]>`
+  const [row] = await sql<WithParts[]>`
     with links as (
       select ${id}::uuid as id, ${at}::timestamptz as at, ${link.salt}::bytea as salt,
         ${link.payloadHash}::bytea as payload_hash, ${link.hash}::bytea as hash
@@ -241,8 +231,8 @@ export async function updateConsent(
         ${state.isSitesPolicy ? andSitesPolicy(sql) : empty(sql)}
       returning *
     ), ${auditAndLog(sql, accountId, entry)}
-    select ${consentJson(sql)} from changed`
-  return row
+    select ${wholeParts(sql)} from changed`
+  return row && withJson(row)
 }
 
 /**
@@ -269,13 +259,13 @@ export function deleteRecords(
 }
 
 /** One row, because parsing fifty takes as long as the search. `limit` is at most 100. */
-export function findPage(sql: Sql, reach: Reach, filters: ListFilters, limit: number): Promise<PageJson[]> {
+export function findPage(sql: Sql, reach: Reach, filters: ListFilters, limit: number): Promise<PageParts[]> {
   const runs = listRuns(sql, reach, filters)
-  return sql<PageJson[]>`
-    select coalesce(string_agg(json, ',' order by n) filter (where n <= ${limit}), '') as records,
+  return sql<PageParts[]>`
+    select ${joinedParts(sql, sql`n <= ${limit}`)} as parts,
       max(id::text) filter (where n = ${limit}) as last, count(*) > ${limit} as has_more
     from (
-      select id, ${consentJson(sql)}, row_number() over (order by id desc) as n
+      select id, ${wholeParts(sql)}, row_number() over (order by id desc) as n
       from (${runs}) as c order by id desc limit ${limit + 1}
     ) as page`
 }
@@ -316,16 +306,19 @@ function listRuns(sql: Sql, { accountId, siteIds }: Reach, filters: ListFilters)
 }
 
 /** Returns one row, soonest first; excludes `from`, includes `to`. */
-export function findExpiring(sql: Sql, reach: Reach, filters: ExpiryFilters, limit: number): Promise<ExpiryPageJson[]> {
+export function findExpiring(
+  sql: Sql,
+  reach: Reach,
+  filters: ExpiryFilters,
+  limit: number,
+): Promise<ExpiryPageParts[]> {
   const { after } = filters
-  return sql<ExpiryPageJson[]>`
-    select coalesce(string_agg(json, ',' order by n) filter (where n <= ${limit}), '') as records,
+  return sql<ExpiryPageParts[]>`
+    select ${joinedParts(sql, sql`n <= ${limit}`)} as parts,
       max(id::text) filter (where n = ${limit}) as last, max(expires_at) filter (where n = ${limit}) as last_at,
       count(*) > ${limit} as has_more
     from (
-      select id, expires_at, row_number() over (order by expires_at, id) as n,
-        left(${consentText(sql)}, -1) || ',"expires_at":"'
-          || ${instant(sql, sql`expires_at`)} || '"}' as json
+      select id, expires_at, row_number() over (order by expires_at, id) as n, ${expiringParts(sql)} as parts
       from (
         select ${plainColumns(sql)}, created_at, updated_at, deleted_at, ${rareColumns(sql)}, expires_at from consents
         where account_id = ${reach.accountId} ${andReached(sql, reach)} ${andExpiring(sql, filters)}

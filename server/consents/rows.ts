@@ -13,14 +13,14 @@ export interface FoundConsent extends ConsentJson {
   subject_id: string | null
 }
 
-export interface PageJson {
-  records: string
+export interface PageParts {
+  parts: string
   /** Null if the page is not full. */
   last: string | null
   has_more: boolean
 }
 
-export interface ExpiryPageJson extends PageJson {
+export interface ExpiryPageParts extends PageParts {
   last_at: Date | null
 }
 

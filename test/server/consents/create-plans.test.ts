@@ -42,7 +42,7 @@ describe.skipIf(hasPlansElsewhere).each(['force_custom_plan', 'force_generic_pla
       const plan = await planning(database.sql, mode, async tx => {
         await forceNestedLoops(tx)
         const { accountId, batch: own } = newBatch()
-        return explained(tx, insertConsents(tx, accountId, own))
+        return explained(tx, sql => insertConsents(sql, accountId, own))
       })
       expect(plan['Actual Rows']).toBe(rows)
       expect(countRowsRead(plan)).toBeLessThan(30 * rows)
@@ -60,9 +60,8 @@ describe.skipIf(hasPlansElsewhere).each(['force_custom_plan', 'force_generic_pla
         const { accountId, batch: own } = newBatch()
         await insertConsents(tx, accountId, own)
         const keys = own.rows.slice(0, asked).map(({ claim }) => claim.key)
-        const found = await explained(
-          tx,
-          findFirstAnswers(tx, accountId, keys, { freeBefore: new Date(0), view: 'whole' }),
+        const found = await explained(tx, sql =>
+          findFirstAnswers(sql, accountId, keys, { freeBefore: new Date(0), view: 'whole' }),
         )
         await tx`delete from idempotency_keys`
         return found
@@ -83,8 +82,8 @@ describe.skipIf(hasPlansElsewhere).each(['force_custom_plan', 'force_generic_pla
         const newer = await newAccount(tx)
         await insertImported(tx, newer)
         return [
-          await explained(tx, findLooseOrigins(tx, newer.accountId, noId, rows)),
-          await explained(tx, listVersions(tx, newer.accountId, {}, null)),
+          await explained(tx, sql => findLooseOrigins(sql, newer.accountId, noId, rows)),
+          await explained(tx, sql => listVersions(sql, newer.accountId, {}, null)),
         ]
       })
       expect(Math.max(...plans.map(countRowsRead))).toBeLessThan(30 * rows)

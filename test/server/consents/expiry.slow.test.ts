@@ -97,7 +97,7 @@ describe.skipIf(hasPlansElsewhere).each(['force_custom_plan', 'force_generic_pla
       for (const after of [undefined, { at, id: firstIdAt(0) }]) {
         const filters = { ...own, from: null, to: inDays(100), after }
         const plan = await planning(sql, mode, tx =>
-          explained(tx, findExpiring(tx, wholeAccount(accountId), filters, 50)),
+          explained(tx, sql => findExpiring(sql, wholeAccount(accountId), filters, 50)),
         )
         expect(rowsOf(plan), JSON.stringify(filters)).toBeLessThan(250)
       }

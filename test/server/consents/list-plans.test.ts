@@ -59,8 +59,7 @@ describe.skipIf(hasPlansElsewhere).each(['force_custom_plan', 'force_generic_pla
     const read = await planning(database.sql, mode, async tx => {
       const numbers: [name: string, rows: number][] = []
       for (const [name, some] of combined()) {
-        const query = findPage(tx, wholeAccount(accountId), some, limit)
-        numbers.push([name, await rowsRead(tx, query)])
+        numbers.push([name, await rowsRead(tx, sql => findPage(sql, wholeAccount(accountId), some, limit))])
       }
       return numbers
     })
@@ -75,7 +74,9 @@ describe.skipIf(hasPlansElsewhere).each(['force_custom_plan', 'force_generic_pla
         const retention: Retention = { period: 'P1D', after }
         await tx`update sites set retention = ${tx.json(retention)} where account_id = ${accountId}`
         const place = { after: { at: '-infinity', id: noId }, last: { at: 'infinity', id: lastIdAt(Date.now()) } }
-        return rowsRead(tx, listRetained(tx, { account_id: accountId, id: seeded.site, retention }, place, limit))
+        return rowsRead(tx, sql =>
+          listRetained(sql, { account_id: accountId, id: seeded.site, retention }, place, limit),
+        )
       })
       expect(read).toBeLessThan(most)
     },
@@ -95,6 +96,6 @@ function combined(): [name: string, Partial<ListFilters>][] {
 }
 
 /** Returns how many rows of tables a statement reads, including those that it filters out. */
-async function rowsRead(tx: Sql, query: Promise<unknown>): Promise<number> {
-  return rowsOf(await explained(tx, query))
+async function rowsRead(tx: Sql, work: (sql: Sql) => Promise<unknown>): Promise<number> {
+  return rowsOf(await explained(tx, work))
 }

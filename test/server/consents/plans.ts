@@ -17,13 +17,21 @@ export function planning<T>(sql: Sql, mode: string, work: (tx: Sql) => Promise<T
   }) as Promise<Awaited<T>>
 }
 
-/** Returns the plan of a statement, which is executed twice and rolled back. */
-export async function explained(tx: Sql, query: Promise<unknown>): Promise<PlanNode> {
+/** Returns the plan of the last statement of `work`, which is executed twice and rolled back. */
+export async function explained(tx: Sql, work: (sql: Sql) => Promise<unknown>): Promise<PlanNode> {
+  const built: { readonly string?: string; readonly parameters: unknown[] }[] = []
+  const recording = new Proxy(tx, {
+    apply: (target, _this, args: Parameters<Sql>) => {
+      const query: unknown = target(...args)
+      if (query instanceof Promise) built.push(query as never)
+      return query
+    },
+  })
   await tx.unsafe('savepoint before')
-  await query
+  await work(recording)
   await tx.unsafe('rollback to savepoint before')
-  // Internals of the driver.
-  const { string, parameters } = query as unknown as { string: string; parameters: unknown[] }
+  // Internals of the driver: a fragment has no text of its own.
+  const { string, parameters = [] } = built.findLast(query => query.string !== undefined) ?? {}
   const texts = parameters.map(value => `'${value instanceof Date ? value.toISOString() : value}'`)
   await tx.unsafe(`prepare plan as ${string}`)
   const [row] = await tx.unsafe<{ 'QUERY PLAN': [{ Plan: PlanNode }] }[]>(

@@ -119,9 +119,8 @@ it.skipIf(skippedOnCitus('its plans are text')).each([['custom'], ['generic']])(
     from generate_series(1, 2000) n`
     await service.sql`analyze consents`
     const plan = await planning(service.sql, `force_${kind}_plan`, tx =>
-      explained(
-        tx,
-        findNearMatches(tx, wholeAccount(own.accountId), { subjectId: 'PERSON 50', form: 'person 50' }, 100),
+      explained(tx, sql =>
+        findNearMatches(sql, wholeAccount(own.accountId), { subjectId: 'PERSON 50', form: 'person 50' }, 100),
       ),
     )
     const steps = (node: PlanNode): PlanNode[] => [node, ...(node.Plans ?? []).flatMap(steps)]
