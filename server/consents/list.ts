@@ -10,7 +10,7 @@ import { firstIdAt } from '../ids.ts'
 import type { ConsentDeps } from './deps.ts'
 import { milliseconds } from './filters.ts'
 import { countConsents, countExpiring, findExpiring, findPage } from './queries.ts'
-import { toRecords } from './record-text.ts'
+import { toPage } from './record-text.ts'
 import type { ExpiryFilters, ListFilters } from './rows.ts'
 
 const defaultLimit = 50
@@ -38,8 +38,9 @@ export async function getPage(
   const filters = { ...query, before: cursor === undefined ? undefined : decodeCursor(scope, cursor) }
   const read = (from: Sql) => findPage(from, caller, filters, limit)
   const [page] = await (replicas && isSettled(filters) ? replicas.read(sql, read) : read(sql))
-  const next = page?.has_more && page.last ? encodeCursor(scope, page.last) : null
-  return { text: toText(page?.parts ?? '', limit, next), next }
+  const { records, last } = toPage(page?.parts ?? null, limit)
+  const next = last && encodeCursor(scope, last.id)
+  return { text: toText(records, limit, next), next }
 }
 
 /** @throws Failure `invalid_request` for filters other than `site_id` */
@@ -64,13 +65,13 @@ async function getExpiryPage(
   const scope: CursorScope = { secret: cursorSecret, accountId, filters: { site_id, expiry } }
   const filters = { ...period, after: cursor === undefined ? undefined : decodeTimedCursor(scope, cursor) }
   const [page] = await findExpiring(sql, caller, filters, limit)
-  const { last, last_at } = page ?? {}
-  const next = page?.has_more && last && last_at ? encodeTimedCursor(scope, { at: last_at, id: last }) : null
-  return { text: toText(page?.parts ?? '', limit, next), next }
+  const { records, last } = toPage(page?.parts ?? null, limit)
+  const next = last && encodeTimedCursor(scope, { at: last.expiresAt, id: last.id })
+  return { text: toText(records, limit, next), next }
 }
 
-function toText(parts: string, limit: number, next: string | null): string {
-  return `{"data":[${toRecords(parts)}],"limit":${limit},"next_cursor":${JSON.stringify(next)}}`
+function toText(records: string, limit: number, next: string | null): string {
+  return `{"data":[${records}],"limit":${limit},"next_cursor":${JSON.stringify(next)}}`
 }
 
 export async function countList(sql: Sql, reach: Reach, query: CountQuery): Promise<number> {

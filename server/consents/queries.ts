@@ -22,7 +22,6 @@ import type {
   EntryRow,
   EventRow,
   ExpiryFilters,
-  ExpiryPageParts,
   FoundConsent,
   ListFilters,
   PageParts,
@@ -258,16 +257,12 @@ export function deleteRecords(
     select id, site_id, deleted_at from changed`
 }
 
-/** One row, because parsing fifty takes as long as the search. `limit` is at most 100. */
+/** One row, because parsing fifty takes as long as the search: up to `limit` records and the next one, for `toPage`. */
 export function findPage(sql: Sql, reach: Reach, filters: ListFilters, limit: number): Promise<PageParts[]> {
   const runs = listRuns(sql, reach, filters)
   return sql<PageParts[]>`
-    select ${joinedParts(sql, sql`n <= ${limit}`)} as parts,
-      max(id::text) filter (where n = ${limit}) as last, count(*) > ${limit} as has_more
-    from (
-      select id, ${wholeParts(sql)}, row_number() over (order by id desc) as n
-      from (${runs}) as c order by id desc limit ${limit + 1}
-    ) as page`
+    select ${joinedParts(sql)} as parts
+    from (select ${recordParts(sql)} as parts from (${runs}) as c order by id desc limit ${limit + 1}) as page`
 }
 
 /**
@@ -305,20 +300,13 @@ function listRuns(sql: Sql, { accountId, siteIds }: Reach, filters: ListFilters)
     .reduce((runs, next) => sql`${runs} union all ${next}`)
 }
 
-/** Returns one row, soonest first; excludes `from`, includes `to`. */
-export function findExpiring(
-  sql: Sql,
-  reach: Reach,
-  filters: ExpiryFilters,
-  limit: number,
-): Promise<ExpiryPageParts[]> {
+/** Like `findPage`, soonest first; excludes `from`, includes `to`. */
+export function findExpiring(sql: Sql, reach: Reach, filters: ExpiryFilters, limit: number): Promise<PageParts[]> {
   const { after } = filters
-  return sql<ExpiryPageParts[]>`
-    select ${joinedParts(sql, sql`n <= ${limit}`)} as parts,
-      max(id::text) filter (where n = ${limit}) as last, max(expires_at) filter (where n = ${limit}) as last_at,
-      count(*) > ${limit} as has_more
+  return sql<PageParts[]>`
+    select ${joinedParts(sql)} as parts
     from (
-      select id, expires_at, row_number() over (order by expires_at, id) as n, ${expiringParts(sql)} as parts
+      select ${expiringParts(sql)} as parts
       from (
         select ${plainColumns(sql)}, created_at, updated_at, deleted_at, ${rareColumns(sql)}, expires_at from consents
         where account_id = ${reach.accountId} ${andReached(sql, reach)} ${andExpiring(sql, filters)}

@@ -13,6 +13,8 @@ export type WithJson<Row extends WithParts> = Omit<Row, 'parts'> & { json: strin
 
 const [record, part] = ['\u001e', '\u001f']
 
+const idStart = '{"id":"'
+
 export const plainColumns = staticFragment(
   sql => sql`id, site_id, consent_id, subject_id, country, region, user_agent, accepted, preferences, policy_version`,
 )
@@ -28,9 +30,7 @@ export const recordParts = staticFragment(sql => partsOf(sql, []))
 export const expiringParts = staticFragment(sql => partsOf(sql, [sql`expires_at`]))
 
 /** Of rows with `parts`, in their order. */
-export function joinedParts(sql: Sql, filter: Fragment): Fragment {
-  return sql`coalesce(string_agg(parts, ${record} order by n) filter (where ${filter}), '')`
-}
+export const joinedParts = staticFragment(sql => sql`string_agg(parts, chr(30))`)
 
 function partsOf(sql: Sql, more: readonly Fragment[]): Fragment {
   const text = (column: Fragment) => sql`coalesce(to_json(${column}), 'null')`
@@ -47,9 +47,24 @@ function partsOf(sql: Sql, more: readonly Fragment[]): Fragment {
     ${times.map(time => sql`chr(31), to_json(${time})`).reduce((all, each) => sql`${all}, ${each}`)})`
 }
 
-/** Records, separated by commas. */
-export function toRecords(joined: string): string {
-  return joined === '' ? '' : joined.split(record).map(toRecord).join(',')
+interface Page {
+  /** Separated by commas. */
+  readonly records: string
+  /** Of the last record, if there are more. */
+  readonly last: { readonly id: string; readonly expiresAt: Date } | null
+}
+
+export function toPage(joined: string | null, limit: number): Page {
+  const all = joined === null ? [] : joined.split(record)
+  const shown = all.slice(0, limit)
+  const last = all.length > limit ? shown.at(-1) : undefined
+  return { records: shown.map(toRecord).join(','), last: last === undefined ? null : readPlace(last) }
+}
+
+/** `expiresAt` is valid of expiring parts alone. */
+function readPlace(parts: string): { id: string; expiresAt: Date } {
+  const expires = parts.split(part)[7]
+  return { id: parts.slice(idStart.length, idStart.length + 36), expiresAt: new Date(JSON.parse(expires || '0')) }
 }
 
 /** Service specification, section 2.1. Of an id alone, that. */

@@ -14,14 +14,8 @@ export interface FoundConsent extends ConsentJson {
 }
 
 export interface PageParts {
-  parts: string
-  /** Null if the page is not full. */
-  last: string | null
-  has_more: boolean
-}
-
-export interface ExpiryPageParts extends PageParts {
-  last_at: Date | null
+  /** Null without a record. */
+  parts: string | null
 }
 
 export interface Created extends Readonly<ConsentJson> {
