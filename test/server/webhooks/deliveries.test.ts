@@ -4,36 +4,17 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { publicKeyOf } from '../../../src/evidence/keys.ts'
 import { hourMs, newHookOwner, useWebhooks, verify } from './receiver.ts'
 
-const { service, receiver, clock, newNode, deliver } = useWebhooks()
-type Own = Awaited<ReturnType<typeof newHookOwner>>
-let own: Own
+const { service, receiver, clock, newNode, deliver, pass, received } = useWebhooks()
+let own: Awaited<ReturnType<typeof newHookOwner>>
 beforeEach(async () => {
   own = await newHookOwner(service)
 })
 
-const given = { subject_id: 'maria@example.com', accepted: true, preferences: { marketing: true } }
-const received = () => receiver.deliveries.map(({ event }) => [event.record_id, event.version])
-const create = async (count: number) => {
-  const ids: string[] = []
-  for (let number = 0; number < count; number += 1) ids.push((await own.create(given)).id)
-  return ids
-}
-
-/** Delivers at each time at which something is due, for `ms`. */
-async function pass(ms: number, step = hourMs / 4) {
-  for (const until = clock.now + ms; clock.now < until; clock.now += step) await deliver()
-}
-
-const actionsOf = async () => {
-  const { body } = await service.call('GET', '/api/v1/audit', { key: own.key })
-  return (body.data as { action: string }[]).map(({ action }) => action).filter(action => action.startsWith('webhook'))
-}
-
 describe('a delivery', () => {
   it('is the event of the feed, signed by Standard Webhooks, once', async () => {
-    await create(1)
+    await own.createMany(1)
     const { id: hook, secret } = await own.createHook(receiver.url)
-    const [id = ''] = await create(1)
+    const [id = ''] = await own.createMany(1)
     await own.update(id, { preferences: { marketing: false } })
     await deliver()
     await deliver()
@@ -92,8 +73,8 @@ describe('a delivery', () => {
       body: { name: 'Other' },
     })
     await own.createHook(receiver.url, { types: ['withdrawn'], site_ids: [site.id] })
-    const there = await own.create({ ...given, site_id: site.id })
-    const [here = ''] = await create(1)
+    const there = await own.create({ ...own.given, site_id: site.id })
+    const [here = ''] = await own.createMany(1)
     for (const id of [there.id, here]) await own.update(id, { preferences: { marketing: false } })
     await deliver()
     expect(received()).toEqual([[there.id, 2]])
@@ -102,7 +83,7 @@ describe('a delivery', () => {
   it('is only of what is wanted at its time', async () => {
     const { id: hook } = await own.createHook(receiver.url, { types: ['created'] })
     receiver.answer = () => 500
-    await create(2)
+    await own.createMany(2)
     await deliver()
     receiver.deliveries = []
     receiver.answer = () => 200
@@ -114,7 +95,7 @@ describe('a delivery', () => {
 
   it('carries no purposes of a record that was purged meanwhile', async () => {
     const { id: hook } = await own.createHook(receiver.url, { types: ['created'] })
-    const [id = ''] = await create(1)
+    const [id = ''] = await own.createMany(1)
     await own.change(hook, { paused: true })
     await deliver()
     await service.call('POST', '/api/v1/subjects/purge', { key: own.key, body: { ids: [id] } })
@@ -134,7 +115,7 @@ describe('an endpoint that fails', () => {
   ])('is one that answers with %s', async (_, status) => {
     const { id: hook } = await own.createHook(receiver.url, { types: ['created'] })
     receiver.answer = (_delivery, response) => void response.writeHead(status, { location: '/elsewhere' }).end()
-    await create(1)
+    await own.createMany(1)
     await deliver()
     expect(receiver.deliveries).toHaveLength(1)
     const { attempts } = await own.show(hook)
@@ -154,7 +135,7 @@ describe('an endpoint that fails', () => {
   ])('answers %s, and does not keep the node', async (_, answer, problem) => {
     const { id: hook } = await own.createHook(receiver.url, { types: ['created'] })
     receiver.answer = answer
-    await create(1)
+    await own.createMany(1)
     await deliver()
     expect((await own.show(hook)).attempts).toEqual([expect.objectContaining({ problem })])
   })
@@ -162,7 +143,7 @@ describe('an endpoint that fails', () => {
   it('is tried again soon after its first failures, however many were in flight', async () => {
     const { id } = await own.createHook(receiver.url, { types: ['created'] })
     receiver.answer = () => 500
-    await create(40)
+    await own.createMany(40)
     await deliver()
     const { next_attempt_at, attempts } = await own.show(id)
     expect(attempts.length).toBeGreaterThanOrEqual(10)
@@ -172,7 +153,7 @@ describe('an endpoint that fails', () => {
   it('is paused by 410 until it is continued, and then gets what it has not got', async () => {
     const { id: hook } = await own.createHook(receiver.url, { types: ['created'] })
     receiver.answer = () => 410
-    const ids = await create(3)
+    const ids = await own.createMany(3)
     await deliver()
     const count = receiver.deliveries.length
     await pass(10 * hourMs)
@@ -182,14 +163,14 @@ describe('an endpoint that fails', () => {
     expect(await own.change(hook, { paused: false })).toMatchObject({ state: 'active' })
     await deliver()
     expect(new Set(received().map(([id]) => id))).toEqual(new Set(ids))
-    expect(await actionsOf()).toEqual(['webhook_updated', 'webhook_updated', 'webhook_created'])
+    expect(await own.hookActions()).toEqual(['webhook_updated', 'webhook_updated', 'webhook_created'])
   })
 })
 
 describe('nodes', () => {
   it('share an endpoint: one delivers at a time', async () => {
     await own.createHook(receiver.url, { types: ['created'] })
-    const ids = await create(20)
+    const ids = await own.createMany(20)
     await Promise.all([deliver(newNode()), deliver(newNode()), deliver(newNode())])
     expect(
       received()
@@ -201,7 +182,7 @@ describe('nodes', () => {
   it('stop delivering when the endpoint is removed, and use a new secret at once', async () => {
     const { id } = await own.createHook(receiver.url, { types: ['created'] })
     const other = await own.createHook(receiver.url, { types: ['created'] })
-    await create(60)
+    await own.createMany(60)
     receiver.answer = async () => {
       await delay(200)
       clock.now += 200
@@ -229,7 +210,7 @@ describe('nodes', () => {
       if (id.startsWith(slow.id)) await new Promise(resolve => setTimeout(resolve, 400))
       return 200
     }
-    await create(40)
+    await own.createMany(40)
     clock.now = Date.now() + 1
     const node = newNode()
     await node.job.run(new AbortController().signal)

@@ -5,7 +5,7 @@ import { Webhook as Verifier } from 'standardwebhooks'
 import { afterAll, beforeAll, beforeEach, expect } from 'vitest'
 import { Dispatcher } from '../../../server/webhooks/dispatcher.ts'
 import { Sender } from '../../../server/webhooks/sender.ts'
-import type { Event, NewWebhook, Webhook, WebhookDetails } from '../../../src/contract/index.ts'
+import type { AccountEntry, Event, NewWebhook, Webhook, WebhookDetails } from '../../../src/contract/index.ts'
 import { close, listen } from '../../support/net.ts'
 import { type ServiceResponse, type TestService, useService } from '../../support/service.ts'
 import { newImporter } from '../consents/imports.ts'
@@ -71,7 +71,12 @@ export function useWebhooks() {
     await node.job.run(new AbortController().signal)
     await node.ended()
   }
-  return { service, sender, receiver, clock, newNode, deliver }
+  /** Delivers at each time at which something is due, for `ms`. */
+  const pass = async (ms: number, step = hourMs / 4) => {
+    for (const until = clock.now + ms; clock.now < until; clock.now += step) await deliver()
+  }
+  const received = () => receiver.deliveries.map(({ event }) => [event.record_id, event.version])
+  return { service, receiver, clock, newNode, deliver, pass, received }
 }
 
 /** An account with a key for its webhooks. */
@@ -85,9 +90,20 @@ export async function newHookOwner(service: TestService) {
     expect(status, sent).toBeLessThan(300)
     return body as T
   }
+  const given = { subject_id: 'maria@example.com', accepted: true, preferences: { marketing: true } }
   return {
     ...own,
-    hookKey: key,
+    given,
+    createMany: async (count: number) => {
+      const ids: string[] = []
+      for (let number = 0; number < count; number += 1) ids.push((await own.create(given)).id)
+      return ids
+    },
+    /** Of the administrators' log, newest first. */
+    hookActions: async () => {
+      const { body } = await service.call('GET', '/api/v1/audit?target=webhook', { key: own.key })
+      return (body.data as AccountEntry[]).map(({ action }) => action)
+    },
     send,
     createHook: (url: string, draft: object = {}) => expectDone<NewWebhook>(send('POST', '', { url, ...draft })),
     show: (id: string) => expectDone<WebhookDetails>(send('GET', `/${id}`)),

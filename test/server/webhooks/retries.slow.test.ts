@@ -1,36 +1,17 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { hourMs, newHookOwner, useWebhooks } from './receiver.ts'
 
-const { service, receiver, clock, newNode, deliver } = useWebhooks()
-type Own = Awaited<ReturnType<typeof newHookOwner>>
-let own: Own
+const { service, receiver, clock, newNode, deliver, pass, received } = useWebhooks()
+let own: Awaited<ReturnType<typeof newHookOwner>>
 beforeEach(async () => {
   own = await newHookOwner(service)
 })
-
-const given = { subject_id: 'maria@example.com', accepted: true, preferences: { marketing: true } }
-const received = () => receiver.deliveries.map(({ event }) => [event.record_id, event.version])
-const create = async (count: number) => {
-  const ids: string[] = []
-  for (let number = 0; number < count; number += 1) ids.push((await own.create(given)).id)
-  return ids
-}
-
-/** Delivers at each time at which something is due, for `ms`. */
-async function pass(ms: number, step = hourMs / 4) {
-  for (const until = clock.now + ms; clock.now < until; clock.now += step) await deliver()
-}
-
-const actionsOf = async () => {
-  const { body } = await service.call('GET', '/api/v1/audit', { key: own.key })
-  return (body.data as { action: string }[]).map(({ action }) => action).filter(action => action.startsWith('webhook'))
-}
 
 describe('an endpoint that fails', () => {
   it('gets everything after 72 hours, each record in order and with the ids of the first attempts', async () => {
     const { id: hook } = await own.createHook(receiver.url)
     receiver.answer = () => 500
-    const ids = await create(60)
+    const ids = await own.createMany(60)
     for (const id of ids) await own.update(id, { preferences: { marketing: false } })
     await pass(72 * hourMs)
     expect(receiver.deliveries.length).toBeLessThan(300)
@@ -47,14 +28,14 @@ describe('an endpoint that fails', () => {
         [id, 2],
       ])
     expect(await own.show(hook)).toMatchObject({ state: 'active', failing_since: null, undelivered: 0 })
-    expect(await actionsOf()).toEqual(['webhook_recovered', 'webhook_failing', 'webhook_created'])
+    expect(await own.hookActions()).toEqual(['webhook_recovered', 'webhook_failing', 'webhook_created'])
   })
 
   it('is tried again after 5 seconds, then after twice as long, up to an hour, and never less often', async () => {
     await own.createHook(receiver.url, { types: ['created'] })
     receiver.answer = () => 503
     const times: number[] = []
-    await create(1)
+    await own.createMany(1)
     for (const until = clock.now + 6 * hourMs; clock.now < until; clock.now += 1000) {
       const before = receiver.deliveries.length
       if (clock.now - (times.at(-1) ?? 0) >= 3000) await deliver()
@@ -71,7 +52,7 @@ describe('an endpoint that fails', () => {
 
   it('holds up only the record of an event that it never accepts', async () => {
     const { id: hook } = await own.createHook(receiver.url, { types: ['created', 'withdrawn'] })
-    const ids = await create(30)
+    const ids = await own.createMany(30)
     const bad = ids[3]
     let isBad = true
     receiver.answer = ({ event }) => (isBad && event.record_id === bad && event.version === 1 ? 500 : 200)
@@ -84,7 +65,7 @@ describe('an endpoint that fails', () => {
         .map(([, version]) => version)
       expect(new Set(versions)).toEqual(new Set(id === bad ? [1] : [1, 2]))
     }
-    const more = await create(1) // although nothing but failures was seen for hours
+    const more = await own.createMany(1) // although nothing but failures was seen for hours
     await pass(2 * hourMs)
     expect(received()).toContainEqual([more[0], 1])
     isBad = false
@@ -102,12 +83,12 @@ describe('an endpoint that fails', () => {
 
   it('holds up no other record, however many events of one are not accepted', async () => {
     const { id: hook } = await own.createHook(receiver.url, { types: ['created', 'updated', 'withdrawn'] })
-    const [bad = ''] = await create(1)
+    const [bad = ''] = await own.createMany(1)
     let isBad = true
     receiver.answer = ({ event }) => (isBad && event.record_id === bad ? 400 : 200)
     for (let round = 0; round < 230; round += 1) await own.update(bad, { preferences: { marketing: round % 2 === 1 } })
     await pass(8 * hourMs)
-    const [good] = await create(1)
+    const [good] = await own.createMany(1)
     const before = clock.now
     while (!received().some(([record]) => record === good) && clock.now < before + hourMs) await pass(1000, 1000)
     expect(clock.now - before).toBeLessThan(20_000)
@@ -124,7 +105,7 @@ describe('an endpoint that fails', () => {
     const { id: hook } = await own.createHook(receiver.url, { types: ['created'] })
     let isDown = true
     receiver.answer = ({ event }) => (isDown && event.position % 2 === 0 ? 500 : 200)
-    const ids = await create(260)
+    const ids = await own.createMany(260)
     await pass(30_000, 7000)
     const { undelivered, position } = await own.show(hook)
     expect(undelivered).toBe(100)
@@ -138,7 +119,7 @@ describe('an endpoint that fails', () => {
 describe('nodes', () => {
   it('that are killed by turns lose nothing, and keep the order of each record', async () => {
     await own.createHook(receiver.url, { types: ['created', 'updated', 'withdrawn'] })
-    const ids = await create(12)
+    const ids = await own.createMany(12)
     receiver.answer = () => (Math.random() < 0.2 ? 500 : 200)
     const until = performance.now() + 6000
     const changes = (async () => {
