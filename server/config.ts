@@ -99,7 +99,7 @@ const Environment = z.object({
     })
     .nullable()
     .default(null),
-  WEBHOOK_ALLOW: listOf(isHost, 'is neither a host name nor an address'),
+  WEBHOOK_ALLOW: listOf(isHost, 'is neither a host name nor an address, without a port'),
   METRICS_HOST: z.string().default('127.0.0.1'),
   METRICS_PORT: Port.nullable().default(null),
   WATCHDOG_SECONDS: z

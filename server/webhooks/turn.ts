@@ -129,8 +129,7 @@ class Turn {
       for (let chain = all[next++]; chain; chain = all[next++]) await this.#deliverChain(chain, isProbe)
     }
     await Promise.all(Array.from({ length: isProbe ? 1 : maxInFlight }, work))
-    if (isProbe && this.#failures < downAfter) this.#retryNow()
-    else if (isProbe && all.length > 0) this.#failures += 1
+    if (isProbe && this.#failures >= downAfter && all.length > 0) this.#failures += 1
     return this.#failures < downAfter && (isFull || isAgain || isProbe)
   }
 
@@ -217,7 +216,9 @@ class Turn {
     }
   }
 
+  /** The first success after failures: the others may succeed, too. */
   #succeed(chain: Chain, next: EventRow | undefined): void {
+    if (this.#failures > 0) this.#retryNow()
     this.#failures = 0
     if (next) this.#undelivered.set(chain.record, this.#itemOf(chain.record, next.position))
     else this.#end(chain)

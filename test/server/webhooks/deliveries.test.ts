@@ -150,6 +150,20 @@ describe('an endpoint that fails', () => {
     expect(Date.parse(next_attempt_at ?? '') - clock.now).toBeLessThan(6000)
   })
 
+  it('gets what failed with the next event that it accepts', async () => {
+    const { id } = await own.createHook(receiver.url, { types: ['created'] })
+    receiver.answer = () => 500
+    const ids = await own.createMany(5)
+    await pass(hourMs, 10_000)
+    receiver.answer = () => 200
+    receiver.deliveries = []
+    ids.push(...(await own.createMany(1)))
+    await deliver()
+    await deliver()
+    expect(new Set(received().map(([record]) => record))).toEqual(new Set(ids))
+    expect(await own.show(id)).toMatchObject({ undelivered: 0 })
+  })
+
   it('is paused by 410 until it is continued, and then gets what it has not got', async () => {
     const { id: hook } = await own.createHook(receiver.url, { types: ['created'] })
     receiver.answer = () => 410
