@@ -204,11 +204,11 @@ class Writer {
   #ownAnswers(): Answer[] {
     const { history, receipt } = this.#pack
     const last = history.findLast(isAnswer) ?? history[0]
-    const lastAnswer = (key: 'accepted' | 'not_accepted'): Answer => ({
+    const lastAnswer = (key: 'accepted' | 'accepted_unknown' | 'not_accepted'): Answer => ({
       verdict: 'stands_not',
       words: this.#say(key, { date: this.#when(last) }),
     })
-    if (this.#isUnknown) return [lastAnswer(last.accepted ? 'accepted' : 'not_accepted')]
+    if (this.#isUnknown) return [lastAnswer(last.accepted ? 'accepted_unknown' : 'not_accepted')]
     const given = receipt?.consent_status === 'dpv:ConsentExpired' ? 'ended' : 'stands'
     const ranked = this.#rankPurposes()
     const named = ranked.filter(({ title }) => title !== undefined)
