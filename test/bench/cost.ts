@@ -28,7 +28,15 @@ export async function* cost({ stage: open, pairs, isQuick }: Bench): AsyncGenera
     const both = (sides: typeof ours) =>
       `${median(sides.map(({ node }) => node)).toFixed(0)} + ${median(sides.map(({ postgres }) => postgres)).toFixed(0)}`
     const notes = `${both(ours)} of ${both(bare)}`
-    yield { group: 'cost', name, unit: 'µs', ours: sums(ours), bare: sums(bare), bound: { most: Number((1 / least).toFixed(2)) }, notes }
+    yield {
+      group: 'cost',
+      name,
+      unit: 'µs',
+      ours: sums(ours),
+      bare: sums(bare),
+      bound: { most: Number((1 / least).toFixed(2)) },
+      notes,
+    }
   }
   const peak = stage.ours.peak()
   const peaks = { ours: [peak], bare: [stage.ceiling.peak()], notes: 'at most 200', isOver: peak > 200 }
