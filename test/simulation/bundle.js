@@ -44,7 +44,7 @@ const limits = [
   { file: 'server/cache.ts', find: 'maxEntries = 10_000', replace: 'maxEntries = 10' },
   { file: 'server/quota/quota.ts', find: 'maxKnownLimits = 10_000', replace: 'maxKnownLimits = 10' },
   { file: 'server/evidence/log.ts', find: 'entriesPerPlacing = 2000', replace: 'entriesPerPlacing = 3' },
-  { file: 'src/commands/watch/follow.ts', find: 'pageSize = 100', replace: 'pageSize = 3' },
+  { file: 'src/cli/follow.ts', find: 'pageSize = 100', replace: 'pageSize = 3' },
   { file: 'server/consents/create.ts', find: 'itemsPerTurn = 100', replace: 'itemsPerTurn = 2' },
 ]
 

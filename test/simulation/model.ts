@@ -198,9 +198,8 @@ export class Model {
       .filter(row => includeDeleted || row.deleted_at === null)
       .filter(row => wanted.every(([name, value]) => meets[name as FilterName](row as Consent, String(value))))
       .filter(({ id }) => !before || id < before)
-    const page = rows.slice(0, limit)
-    const last = page.length === limit ? (page.at(-1)?.id ?? null) : null
-    return [{ records: page.map(row => JSON.stringify(row)).join(), last, has_more: rows.length > limit }]
+    const parts = rows.slice(0, limit + 1).map(row => JSON.stringify(row))
+    return [{ parts: parts.length > 0 ? parts.join('\u001e') : null }]
   }
 
   placeLeaves(_account: string, after: readonly [id: string, version: number] | undefined, most: number): Placed[] {
