@@ -20,7 +20,7 @@ import { verified } from './verified.ts'
 const tables = [
   ...(['consents', 'consent_history', 'log_entries', 'origins', 'checkpoints', 'timestamp_tokens'] as const),
   ...(['key_statements', 'accounts', 'account_entries', 'sites', 'site_tokens', 'api_keys'] as const),
-  ...(['users', 'logins', 'notices', 'notice_texts', 'subject_requests', 'operator_documents'] as const),
+  ...(['users', 'logins', 'notices', 'notice_texts', 'subject_requests', 'operator_documents', 'webhooks'] as const),
 ]
 
 /** Columns that carry no evidence. */
@@ -29,6 +29,10 @@ const unverified = new Set([
   ...['notices.revision', 'notices.created_at', 'notices.updated_at'],
   ...['key_statements.position', 'api_keys.last_used_on', 'users.session_version', 'origins.body_hash'],
   'subject_requests.subject_ids',
+  ...['position', 'undelivered', 'retry_at', 'failures', 'attempts', 'turn', 'next_turn_at'].map(
+    name => `webhooks.${name}`,
+  ),
+  ...['webhooks.previous_secret', 'webhooks.previous_secret_until'],
   'timestamp_tokens.account_id', // of another account is as good as gone, and the last one may be
 ])
 
@@ -77,6 +81,8 @@ beforeAll(async () => {
   await owner.sendAll([owner.row('imported')])
   const request = { ticket: 'DSR-1', kind: 'erasure', subject_ids: ['maria'], received_on: '2026-01-31' }
   expect((await service.call('POST', '/api/v1/requests', { key: owner.key, body: request })).status).toBe(201)
+  const hook = { headers, body: { url: 'https://hooks.example.com/', types: ['erased'], site_ids: [owner.siteId] } }
+  expect((await service.call('POST', '/api/v1/webhooks', hook)).status).toBe(201)
   const document = newDocument(account)
   expect((await service.call('POST', '/api/v1/subjects/documents', { key: owner.key, body: document })).status).toBe(
     201,
