@@ -61,7 +61,11 @@ export class Dispatcher {
       for (const each of due) {
         const { account_id } = each
         const isPlaced =
-          placed.get(account_id) ?? placeEntries({ sql, signal: AbortSignal.timeout(requestMs) }, account_id)
+          placed.get(account_id) ??
+          placeEntries({ sql, signal: AbortSignal.timeout(requestMs) }, account_id).catch((error: unknown) => {
+            const cause = dbErrorCode(error) ?? (error as Error).message // what has a position is delivered
+            this.#deps.logger.error({ account_id, cause }, 'webhook events get no positions')
+          })
         placed.set(account_id, isPlaced)
         this.#begin(each, isPlaced, signal)
       }
