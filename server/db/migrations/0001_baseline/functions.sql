@@ -75,9 +75,11 @@ begin
   select leaf_index + 1 into size from log_entries
   where account_id = for_account and leaf_index is not null order by leaf_index desc limit 1;
   size := coalesce(size, 0);
-  -- Without a join, which may be planned as if there were one new entry.
+  -- Without a join, which may be planned as if there were one new entry; and between the first and the last id, so that not all
+  -- new entries are read.
   update log_entries set leaf_index = size + (places->>(consent_id::text || ' ' || version::text))::bigint
-  where account_id = for_account and consent_id = any (ids) and leaf_index is null
+  where account_id = for_account and consent_id between ids[1] and ids[cardinality(ids)] and consent_id = any (ids)
+    and leaf_index is null
     and (places->>(consent_id::text || ' ' || version::text)) is not null;
   get diagnostics placed = row_count;
   if placed <> found then
