@@ -45,9 +45,9 @@ end $$;
 -- Gives the first `most` entries of the log that have none their leaves, behind those that it has: of records first, then those of
 -- the account, so that a record behind an entry of the account was written later. With `after_id` only of records behind that entry.
 -- Returns the size of the log, the number of new leaves, and the entry of the last one. Fails with 23505 or 40001 if another
--- statement gives leaves at the same time.
+-- statement gives leaves at the same time. Planned at each call: a plan made while the log was small reads all of it.
 create or replace function place_leaves(for_account uuid, after_id uuid, after_version integer, most integer) returns jsonb
-language plpgsql security definer as $$
+language plpgsql security definer set plan_cache_mode = force_custom_plan as $$
 declare
   size bigint;
   ids uuid[];
@@ -63,11 +63,11 @@ begin
       (select consent_id, version from log_entries
       where account_id = for_account and leaf_index is null and consent_id <> for_account
         and (consent_id, version) > (coalesce(after_id, '00000000-0000-0000-0000-000000000000'), coalesce(after_version, 0))
-      order by consent_id, version limit most)
+      order by consent_id nulls first, version nulls first limit most)
       union all
       (select consent_id, version from log_entries
       where account_id = for_account and leaf_index is null and consent_id = for_account and after_id is null
-      order by version limit most)
+      order by consent_id nulls first, version nulls first limit most)
     ) as entries
     order by position limit most
   ) as leaves;
