@@ -104,6 +104,20 @@ async function fill({ site, api_key: key }, password) {
   }
   const [, old] = (await call('GET', 'keys')).data
   await call('DELETE', `keys/${old.id}`, undefined)
+  for (const [ticket, kind, days] of [
+    ['DSR-6', 'erasure', 40],
+    ['DSR-7', 'access', 25],
+    ['DSR-8', 'objection', 2],
+  ]) {
+    const received_on = new Date(Date.now() - days * 24 * 60 * 60 * 1000).toISOString().slice(0, 10)
+    await call('POST', 'requests', {
+      ticket,
+      kind,
+      subject_ids: ['maria@example.com'],
+      received_on,
+      assignee: 'privacy team',
+    })
+  }
   for (const [path, settings] of [
     ['consents', {}],
     ['failing?token=secret', { types: ['withdrawn', 'erased', 'account.site_updated'] }],
@@ -179,6 +193,13 @@ const steps = {
     async page => {
       await openWebhook(page)
       await page.getByRole('button', { name: 'Rewind …' }).click()
+    },
+  ],
+  'request-close': [
+    'requests',
+    async page => {
+      await page.getByRole('link', { name: 'DSR-6' }).click()
+      await page.getByRole('button', { name: 'Close …' }).click()
     },
   ],
   'audit-entry': ['audit', page => page.getByRole('button', { name: 'Show entry' }).nth(6).click()],

@@ -14,7 +14,7 @@ export type RequestOutcome = (typeof requestOutcomes)[number]
 
 export const requestStates = ['open', 'extended', 'closed'] as const
 
-export const proofTypes = ['erasure_receipt', 'withdrawal_receipt', 'export_manifest'] as const
+export const proofTypes = ['erasure_receipt', 'erasure_certificate', 'withdrawal_receipt', 'export_manifest'] as const
 
 const dayForm = 'must be a day, such as 2026-01-31'
 

@@ -2,9 +2,10 @@ import type { Command } from 'commander'
 import * as z from 'zod'
 import { action } from '../../cli/action.ts'
 import { one } from '../../cli/output.ts'
-import { changeRequest, findRequest, isOverdue } from '../../cli/register.ts'
+import { changeRequest, findRequest } from '../../cli/register.ts'
 import type { Context } from '../../context.ts'
 import { text } from '../../contract/values.ts'
+import { isOverdue } from '../../domain/due.ts'
 import { registerView } from '../../views/register.ts'
 
 const Options = z.strictObject({ operands: z.tuple([text(1, 100)]), reason: text(1, 500) })

@@ -31,16 +31,16 @@ Examples:
     )
 }
 
-/** Receipts that prove an answer. */
-const proofs: { readonly [Kind in RequestKind]?: { readonly type: string; readonly says: string } } = {
-  erasure: { type: 'erasure_receipt', says: 'the erasure has a receipt' },
-  withdrawal: { type: 'withdrawal_receipt', says: 'the withdrawal has a receipt' },
-  access: { type: 'export_manifest', says: 'the export is made' },
+/** Documents that prove an answer. */
+const proofs: { readonly [Kind in RequestKind]?: { readonly types: readonly string[]; readonly says: string } } = {
+  erasure: { types: ['erasure_receipt', 'erasure_certificate'], says: 'the erasure is proved' },
+  withdrawal: { types: ['withdrawal_receipt'], says: 'the withdrawal has a receipt' },
+  access: { types: ['export_manifest'], says: 'the export is made' },
 }
 
 function nextStep(ctx: Context, { ticket, kind, receipts }: DataSubjectRequest): string {
   const proof = proofs[kind]
-  if (proof && receipts.some(({ type }) => type === proof.type))
+  if (proof && receipts.some(({ type }) => proof.types.includes(type)))
     return `${proof.says}; once the person has the answer: ${closeCommand(ticket)}`
   return `to answer it: ${answerTo(ctx, kind, ticket)}`
 }

@@ -1,9 +1,10 @@
 import * as z from 'zod'
-import { isOverdue, listRequests } from '../../cli/register.ts'
+import { listRequests } from '../../cli/register.ts'
 import { Subject } from '../../cli/subjects.ts'
 import type { Context } from '../../context.ts'
 import { type RequestQuery, requestKinds } from '../../contract/requests.ts'
 import { text } from '../../contract/values.ts'
+import { isOverdue } from '../../domain/due.ts'
 import { usageError } from '../../errors/errors.ts'
 import type { RegisterRow } from '../../views/register.ts'
 

@@ -2,10 +2,11 @@ import type { Command } from 'commander'
 import * as z from 'zod'
 import { action } from '../../cli/action.ts'
 import { many, one, pagesOf } from '../../cli/output.ts'
-import { callRegister, findRequest, isOverdue } from '../../cli/register.ts'
+import { callRegister, findRequest } from '../../cli/register.ts'
 import type { Context } from '../../context.ts'
 import { requests } from '../../contract/requests.ts'
 import { text } from '../../contract/values.ts'
+import { isOverdue } from '../../domain/due.ts'
 import { registerView, requestEntryView } from '../../views/register.ts'
 
 const Options = z.strictObject({

@@ -3,12 +3,13 @@ import { Option } from 'commander'
 import * as z from 'zod'
 import { action, collect, nonEmpty } from '../../cli/action.ts'
 import { one } from '../../cli/output.ts'
-import { changeRequest, findRequest, isOverdue } from '../../cli/register.ts'
+import { changeRequest, findRequest } from '../../cli/register.ts'
 import { readSubjects, Subject } from '../../cli/subjects.ts'
 import { receivedDay } from '../../cli/time.ts'
 import type { Context } from '../../context.ts'
 import { proofTypes, type RequestChange, requestKinds } from '../../contract/requests.ts'
 import { text } from '../../contract/values.ts'
+import { isOverdue } from '../../domain/due.ts'
 import { readOperand } from '../../erasure/receipts.ts'
 import { dataError, usageError } from '../../errors/errors.ts'
 import { readSigned } from '../../evidence/signed.ts'
@@ -76,5 +77,5 @@ async function readProof(path: string): Promise<NonNullable<RequestChange['recei
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
   }
-  throw dataError(`${path} is no receipt of an erasure or a withdrawal, and no export manifest`)
+  throw dataError(`${path} is no receipt of an erasure or a withdrawal, no erasure certificate, and no export manifest`)
 }

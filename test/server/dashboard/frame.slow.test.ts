@@ -41,7 +41,7 @@ describe.skipIf(!browserPath)('the dashboard › frame', () => {
     const page = await dashboard.open(account)
     const cdp = await page.context().newCDPSession(page)
     const titles = await page.getByRole('navigation', { name: 'Screens' }).getByRole('link').allInnerTexts()
-    expect(titles).toHaveLength(9)
+    expect(titles).toHaveLength(11)
     for (const title of [...titles, 'Record']) {
       if (title === 'Record') {
         await page.goto(`${service.url}/#/records/${record.id}`)

@@ -55,6 +55,13 @@ export function formatNumber(value: number): string {
   return number.format(value)
 }
 
+/** Accepted of all; empty without any. */
+export function formatRate(of: { readonly accepted: number | null; readonly refused: number | null }): string {
+  const given = of.accepted ?? 0
+  const all = given + (of.refused ?? 0)
+  return all === 0 ? '' : `${((given / all) * 100).toFixed(1)} %`
+}
+
 /** Returns `1 record`, `2 records`. */
 export function formatCount(count: number, noun: string): string {
   return `${formatNumber(count)} ${noun}${count === 1 ? '' : 's'}`

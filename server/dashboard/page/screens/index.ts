@@ -6,7 +6,9 @@ import { Keys } from './keys.tsx'
 import { Notices } from './notices.tsx'
 import { Person } from './person.tsx'
 import { Records } from './records.tsx'
+import { Requests } from './requests.tsx'
 import { Sites } from './sites.tsx'
+import { Start } from './start.tsx'
 import { Statistics } from './statistics.tsx'
 import { Usage } from './usage.tsx'
 import { Webhooks } from './webhooks.tsx'
@@ -29,6 +31,14 @@ const language = '[a-z]{2,3}(?:-[a-z\\d]{1,8})*'
 
 /** In the order of the navigation. */
 export const screens: readonly ScreenEntry[] = [
+  { path: 'start', title: 'Start', reads: api.stats.get, address: none, show: Start },
+  {
+    path: 'requests',
+    title: 'Requests',
+    reads: api.requests.list,
+    address: RegExp(`^(closed|${id})?$`, 'i'),
+    show: Requests,
+  },
   { path: 'records', title: 'Records', reads: api.consents.list, address: RegExp(`^(${id})?$`, 'i'), show: Records },
   { path: 'person', title: 'Person', reads: api.consents.list, address: none, show: Person },
   { path: 'statistics', title: 'Statistics', reads: api.stats.get, address: none, show: Statistics },

@@ -8,7 +8,7 @@ import { Problem } from '../parts/problem.tsx'
 import { Screen } from '../parts/screen.tsx'
 import { SiteSelect, useSites } from '../parts/sites.tsx'
 import { type Columns, Details, Table } from '../parts/table.tsx'
-import { formatCount, formatNumber, formatTime, Id, Text } from '../parts/text.tsx'
+import { formatCount, formatNumber, formatRate, formatTime, Id, Text } from '../parts/text.tsx'
 import { client } from '../session.ts'
 
 type By = NonNullable<StatsQuery['by']>
@@ -103,7 +103,7 @@ function columnsOf(by: By, most: number): Columns<StatsGroup> {
     ...((by === 'site' || by === 'policy') && { Site: row => <Text of={row.site_name} /> }),
     ...(by !== 'site' && { [capital(by)]: row => <Text of={row.group ?? unnamed(by)} /> }),
     ...Object.fromEntries(numbers.map(name => [capital(name), cell(name)])),
-    Rate: rateOf,
+    Rate: formatRate,
     'Of the largest': row => (row.records ? <progress aria-hidden="true" max={most} value={row.records} /> : ''),
     ...((by === 'site' || by === 'policy') && { 'Site id': row => <Id of={row.site_id ?? ''} /> }),
   }
@@ -111,12 +111,6 @@ function columnsOf(by: By, most: number): Columns<StatsGroup> {
 
 function capital(word: string): string {
   return word.charAt(0).toUpperCase() + word.slice(1)
-}
-
-function rateOf({ accepted, refused }: StatsGroup): string {
-  const given = accepted ?? 0
-  const all = given + (refused ?? 0)
-  return all === 0 ? '' : `${((given / all) * 100).toFixed(1)} %`
 }
 
 /** Unknown, or the sum of the groups not listed. */

@@ -8,6 +8,7 @@ import { Mistake } from '../../parts/problem.tsx'
 import { formatCount, formatNumber, Text } from '../../parts/text.tsx'
 import { client, useSession } from '../../session.ts'
 import { type Order, startErasure } from './erasure.ts'
+import { isErasable } from './search.ts'
 
 interface EraseFormProps {
   readonly subjects: readonly string[]
@@ -27,10 +28,11 @@ export function EraseForm({ subjects, live, deleted, request }: EraseFormProps) 
   const run = async () => {
     requireOnePerson(subjects)
     await requireUsable(asked)
+    const answered = request ?? (await findAnswered(asked))
     const present = await liveRecords(client, subjects)
     requireAsShown(live, present)
     const started_at = new Date().toISOString()
-    startErasure({ ...asked, account_id, started_at }, toTargets(subjects, present))
+    startErasure({ ...asked, request: answered, account_id, started_at }, toTargets(subjects, present))
   }
   return (
     <>
@@ -94,6 +96,17 @@ type Asked = Pick<Order, 'subjects' | 'ticket' | 'reason'>
 async function requireUsable({ subjects: [subject_id = ''], ticket, reason }: Asked): Promise<void> {
   const body = { subject_id, ids: [], ticket, ...(reason !== null && { reason }), dry_run: true }
   await client.call(api.subjects.erase, { body })
+}
+
+/** The request of the register with this ticket. @throws Mistake if it is closed, or of another person */
+async function findAnswered({ subjects, ticket }: Asked): Promise<DataSubjectRequest | null> {
+  const { data } = await client.call(api.requests.list, { query: { ticket } })
+  const found = data.find(isErasable) ?? null
+  if (found?.state === 'closed')
+    throw new Mistake(`The register has ${ticket}, which is closed: choose another ticket. Nothing was done.`)
+  if (found?.subject_ids?.every(each => subjects.includes(each)) === false)
+    throw new Mistake(`The register has ${ticket} with other identifiers. Search for these too. Nothing was done.`)
+  return found
 }
 
 /** @throws Mistake if the records are not exactly those that were shown */

@@ -1,15 +1,21 @@
+import { useEffect, useState } from 'preact/hooks'
+import { api } from '../../../../../src/contract/api.ts'
 import type { ErasedRecord } from '../../../../../src/contract/documents/erasure-receipt.ts'
+import type { DataSubjectRequest, RequestChange } from '../../../../../src/contract/requests.ts'
 import { describeOnPage, describeVerification } from '../../../../../src/erasure/sentences.ts'
 import { restOf } from '../../../../../src/erasure/state.ts'
-import { useAction } from '../../call.ts'
+import { visible } from '../../../../../src/output/safe.ts'
+import { useAction, useCall } from '../../call.ts'
 import { mayLeave } from '../../leaving.ts'
 import { Button } from '../../parts/button.tsx'
 import { Command } from '../../parts/command.tsx'
-import { Problem } from '../../parts/problem.tsx'
-import { Heading } from '../../parts/screen.tsx'
+import { Mistake, Problem } from '../../parts/problem.tsx'
+import { Heading, Show } from '../../parts/screen.tsx'
 import { SiteName, useSites } from '../../parts/sites.tsx'
 import { Details, Table } from '../../parts/table.tsx'
-import { formatCount, formatNumber, RecordLink, Tag, Text, Time } from '../../parts/text.tsx'
+import { formatCount, formatNumber, Link, RecordLink, Tag, Text, Time } from '../../parts/text.tsx'
+import { client } from '../../session.ts'
+import { Close } from '../request.tsx'
 import {
   closeErasure,
   continueErasure,
@@ -57,6 +63,7 @@ export function ErasureView({ erasure, onClosed }: ErasureViewProps) {
         }}
       />
       <Certificates certificates={certificates} lost={phase === 'deleting' ? 0 : state.lostAnswers} />
+      {outcome && request && <Answered request={request} certificates={certificates} />}
       {outcome && <Outcomes outcome={outcome} />}
       {outcome && (
         <Purge
@@ -167,6 +174,70 @@ function Certificates({ certificates, lost }: { readonly certificates: readonly 
         </p>
       )}
     </>
+  )
+}
+
+interface AnsweredProps {
+  readonly request: DataSubjectRequest
+  readonly certificates: readonly SignedText[]
+}
+
+/** Adds the digests of the certificates to the request in the register, and offers to close it. */
+function Answered({ request: { id, ticket }, certificates }: AnsweredProps) {
+  const params = { id }
+  const [isAdded, setAdded] = useState(false)
+  const [isOpen, setOpen] = useState(false)
+  const request = useCall(() => client.call(api.requests.get, { params }), [isAdded])
+  const adding = useAction(async () => {
+    for (const receipt of await proofsIn(certificates))
+      await client.call(api.requests.update, { params, body: { receipt } })
+    setAdded(true)
+  })
+  useEffect(adding.run, [])
+  const close = async (body: RequestChange) => {
+    await client.call(api.requests.update, { params, body })
+    setOpen(false)
+    request.reload()
+  }
+  return (
+    <>
+      <h2>The request</h2>
+      <p role="status">
+        {isAdded && (
+          <>
+            The register has the digests of these certificates with <Link to={['requests', id]}>{ticket}</Link>.
+          </>
+        )}
+        {request.value?.state === 'closed' && ' It is closed.'}
+      </p>
+      <Problem error={adding.error} retry={adding.run} />
+      <Show of={request}>
+        {value =>
+          value.state !== 'closed' && (
+            <p class="buttons">
+              <Button text={`Close ${visible(ticket)} …`} kind="primary" onClick={() => setOpen(true)} />
+            </p>
+          )
+        }
+      </Show>
+      {isOpen && request.value && <Close of={request.value} onClose={() => setOpen(false)} change={close} />}
+    </>
+  )
+}
+
+/** @throws Mistake if the browser computes no digests */
+async function proofsIn(certificates: readonly SignedText[]): Promise<NonNullable<RequestChange['receipt']>[]> {
+  const { subtle } = crypto as { readonly subtle?: SubtleCrypto }
+  const own = certificates.filter(({ name }) => name.startsWith('erasure'))
+  if (!subtle && own.length > 0)
+    throw new Mistake('Without HTTPS, this browser computes no digests: the register gets none of the certificates.')
+  return await Promise.all(
+    own.map(async ({ text }) => {
+      const digest = await subtle?.digest('SHA-256', new TextEncoder().encode(text))
+      const bytes = [...new Uint8Array(digest ?? [])]
+      const sha256 = bytes.map(byte => byte.toString(16).padStart(2, '0')).join('')
+      return { type: 'erasure_certificate' as const, sha256 }
+    }),
   )
 }
 

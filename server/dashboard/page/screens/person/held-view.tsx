@@ -22,6 +22,7 @@ import { Answered, formatCount, formatNumber, RecordLink, Tag, Text, Time } from
 import { client, useMay } from '../../session.ts'
 import { baseUrl } from '../../transport.ts'
 import { EraseForm } from './erase-form.tsx'
+import { isErasable, type Search } from './search.ts'
 
 /** Purged records are not listed, because they name no person; their sealed proofs are. */
 interface Held {
@@ -65,13 +66,12 @@ async function readExport(subjects: readonly string[], onCount: (count: number) 
   return texts.join('')
 }
 
-interface HeldViewProps {
-  readonly subjects: readonly string[]
+interface HeldViewProps extends Pick<Search, 'subjects' | 'request'> {
   readonly find: (subjects: readonly string[]) => void
 }
 
 /** The caller mounts it anew for each search, so that it never mixes two persons. */
-export function HeldView({ subjects, find }: HeldViewProps) {
+export function HeldView({ subjects, request, find }: HeldViewProps) {
   const [count, setCount] = useState(0)
   const held = useCall(() => readHeld(subjects, setCount), [])
   return (
@@ -80,18 +80,18 @@ export function HeldView({ subjects, find }: HeldViewProps) {
       <p role="status">
         {held.value ? describeHeld(held.value) : count > 0 && `${formatCount(count, 'record')} read …`}
       </p>
-      <Show of={held}>{value => <HeldParts held={value} subjects={subjects} find={find} />}</Show>
+      <Show of={held}>{value => <HeldParts held={value} {...{ subjects, request, find }} />}</Show>
     </>
   )
 }
 
-function HeldParts({ held, subjects, find }: HeldViewProps & { readonly held: Held }) {
+function HeldParts({ held, subjects, request, find }: HeldViewProps & { readonly held: Held }) {
   const mayChange = useMay(api.subjects.erase)
   const sites = useSites().value ?? []
   const { records, near, proofs, requests } = held
   const live = records.filter(({ deleted_at }) => deleted_at === null)
   const liveBySite = countBySite(live)
-  const [answered, setAnswered] = useState<DataSubjectRequest | null>(null)
+  const [answered, setAnswered] = useState(request)
   const include = (more: readonly string[]) => find([...new Set([...subjects, ...more])])
   return (
     <>
@@ -184,7 +184,7 @@ interface AnswerProps {
 }
 
 function Answer({ of: request, subjects, include, setAnswered }: AnswerProps) {
-  if (request.kind !== 'erasure' && request.kind !== 'objection') return null
+  if (!isErasable(request)) return null
   const more = (request.subject_ids ?? []).filter(each => !subjects.includes(each))
   return (
     <Button
