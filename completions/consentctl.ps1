@@ -427,7 +427,7 @@ audit|list|=audit list|List the changes of settings, newest first
 audit|reads|=audit reads|List who read what of which person, newest first
 audit list|--actor|none|only changes by this user (e-mail), API key (name), id, or kind: admin, system
 audit list|--action|:account_created site_created site_updated site_token_rotated key_created key_revoked user_added user_removed password_changed quota_changed notice_published request_created request_updated request_extended request_closed hold_added hold_removed document_kept webhook_created webhook_updated webhook_removed webhook_secret_rotated webhook_rewound webhook_failing webhook_recovered records_purged imported|only changes of a kind
-audit list|--target|none|only changes to this id, or to a kind: site, api_key, user, notice, request, account
+audit list|--target|none|only changes to this id, or to a kind: account, site, api_key, user, notice, request, hold, document, webhook
 audit list|--from|none|made at this time or later: RFC 3339, 2026-01-31 (UTC), 7d or 24h ago
 audit list|--to|none|made at this time or earlier; a date includes its whole day
 audit list|--limit|none|list at most n entries

@@ -62,7 +62,7 @@ export async function createWebhook(
   const { accountId } = caller
   const target = readTarget(url, sender.allowed).href
   if ((await countWebhooks(sql, accountId)) >= maxWebhooks)
-    throw new Failure('conflict', `The account has ${maxWebhooks} webhooks, which is the most.`)
+    throw new Failure('conflict', `The account has ${maxWebhooks} webhooks, the most that one can have.`)
   const id = newId()
   const row = await insertWebhook(
     sql,

@@ -45,7 +45,7 @@ const maxAttempts = 100
 const firstPauseMs = 5000
 const longestPauseMs = 60 * 60 * 1000
 
-/** An endpoint is failing when an event is undelivered for so long. */
+/** An endpoint is failing once an event has waited this long since its first attempt. */
 export const failingAfterMs = 10 * 60 * 1000
 
 export type Reported = 'failing' | 'recovered' | 'gone'

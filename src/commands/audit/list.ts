@@ -6,7 +6,7 @@ import { callOptional, formatCount } from '../../cli/messages.ts'
 import { many } from '../../cli/output.ts'
 import { endInstant, startInstant } from '../../cli/time.ts'
 import type { Context } from '../../context.ts'
-import { type AccountEntry, type AuditQuery, audit, auditActions } from '../../contract/audit.ts'
+import { type AccountEntry, type AuditQuery, audit, auditActions, auditTargets } from '../../contract/audit.ts'
 import { auditView } from '../../views/audit.ts'
 
 const Options = z.strictObject({
@@ -22,15 +22,15 @@ export function list(command: Command, ctx: Context): void {
   command
     .option('--actor <actor>', 'only changes by this user (e-mail), API key (name), id, or kind: admin, system')
     .addOption(new Option('--action <action>', 'only changes of a kind').choices(auditActions))
-    .option('--target <target>', 'only changes to this id, or to a kind: site, api_key, user, notice, request, account')
+    .option('--target <target>', `only changes to this id, or to a kind: ${auditTargets.join(', ')}`)
     .option('--from <time>', 'made at this time or later: RFC 3339, 2026-01-31 (UTC), 7d or 24h ago')
     .option('--to <time>', 'made at this time or earlier; a date includes its whole day')
     .option('--limit <n>', 'list at most n entries')
     .description(`
-Lists who changed which site, key, user, password, quota, notice or data subject's request, each purge, and each
-"admin import" of an account, newest first. Records imported from another tool are not listed: their histories have the key and the digest of the
-file. Entries are part of the account's log: consentctl admin verify checks them against the settings. An entry that
-was altered and cannot be read is "unreadable".
+Lists who changed which site, key, user, password, quota, notice, legal hold, webhook or data subject's request, each
+purge, and each "admin import" of an account, newest first. Records imported from another tool are not listed: their
+histories have the key and the digest of the file. Entries are part of the account's log: consentctl admin verify
+checks them against the settings. An entry that was altered and cannot be read is "unreadable".
 
 Examples:
   $ consentctl audit list --from 30d

@@ -80,7 +80,7 @@ describe('webhooks', () => {
   it('are at most 50 an account', async () => {
     for (let count = 0; count < 50; count += 1) await own.createHook(url)
     const { status, body } = await own.send('POST', '', { url })
-    expect([status, body.message]).toEqual([409, 'The account has 50 webhooks, which is the most.'])
+    expect([status, body.message]).toEqual([409, 'The account has 50 webhooks, the most that one can have.'])
   })
 
   it('are in the administrators’ log with each change', async () => {
