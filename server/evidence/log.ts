@@ -81,8 +81,8 @@ export async function* coverAccount(log: Log, accountId: string): AsyncGenerator
     const tree = await openTree(log, accountId, last, keys)
     if (size > from) throw new Error(`the checkpoint of ${size} leaves is missing; ${hint}`)
     complete ??= await findCompleteTime(sql, accountId, last, keys)
-    appendAll(tree, leaves)
-    const next = await newCheckpoint(log.signer, accountId, { tree, last, keys, at: end.at })
+    const tiles = appendAll(tree, leaves)
+    const next = await newCheckpoint(log.signer, accountId, { tree, tiles, last, keys, at: end.at })
     if (!(await tryAppend(sql, next))) return
     remember(log.signer, accountId, tree)
     reportBackdated(log, accountId, leaves, complete)
@@ -91,12 +91,13 @@ export async function* coverAccount(log: Log, accountId: string): AsyncGenerator
   }
 }
 
-/** @throws Error naming a missing leaf */
-function appendAll(tree: MerkleTree, leaves: readonly LeafRow[]): void {
-  for (const { leaf_index, hash } of leaves) {
+/** Returns the roots of the tiles that are full now. @throws Error naming a missing leaf */
+function appendAll(tree: MerkleTree, leaves: readonly LeafRow[]): Buffer {
+  const tiles = leaves.map(({ leaf_index, hash }) => {
     if (leaf_index !== tree.size || !hash) throw new Error(`leaf ${tree.size} is missing; ${hint}`)
-    tree.append(hash)
-  }
+    return tree.append(hash)
+  })
+  return Buffer.concat(tiles.filter(tile => tile !== null))
 }
 
 /** In a statement. */
@@ -214,6 +215,7 @@ async function openTree(
 
 interface Continued {
   readonly tree: MerkleTree
+  readonly tiles: Buffer
   readonly last: CheckpointRow | undefined
   readonly keys: KeyChain
   readonly at: Date
@@ -223,7 +225,7 @@ interface Continued {
 async function newCheckpoint(
   signer: Signer,
   accountId: string,
-  { tree, last, keys: { keys, documents }, at: created_at }: Continued,
+  { tree, tiles, last, keys: { keys, documents }, at: created_at }: Continued,
 ): Promise<CheckpointRow> {
   const { size: tree_size, frontier, root } = tree
   const key = keys.get(signer.keyId)
@@ -242,5 +244,5 @@ async function newCheckpoint(
   }
   const document = await signer.sign(checkpoint)
   const from_size = last?.tree_size ?? 0
-  return { account_id: accountId, tree_size, from_size, root_hash: root, frontier, document, created_at }
+  return { account_id: accountId, tree_size, from_size, root_hash: root, frontier, tiles, document, created_at }
 }

@@ -1,8 +1,7 @@
-import { setImmediate } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 import type { ConsentReceipt } from '../../src/contract/documents/consent-receipt.ts'
 import type { CheckpointQuery, ConsistencyProof, InclusionProof, InclusionQuery } from '../../src/contract/index.ts'
-import { leafHash, MerkleTree } from '../../src/evidence/merkle.ts'
+import { leafHash, MerkleTree, tileWidth } from '../../src/evidence/merkle.ts'
 import {
   type Consistency,
   consistencyRanges,
@@ -17,12 +16,12 @@ import { Failure } from '../failure.ts'
 import type { Place } from './backdating.ts'
 import {
   findCheckpoint,
-  findLastCheckpoint,
   findLeaf,
-  findRoot,
   findTimestamp,
+  findTree,
   type Leaf,
   listSubtrees,
+  listTimestamps,
   type SubtreeRow,
 } from './queries.ts'
 
@@ -53,13 +52,9 @@ export async function getTimestamp({ sql }: Deps, accountId: string, size?: numb
 /** @throws Failure `not_found` for an entry not in the tree; `internal_error` if the log was tampered with */
 export async function getInclusion({ sql }: Deps, reach: Reach, query: InclusionQuery): Promise<InclusionProof> {
   const { accountId } = reach
-  const last = await findLastCheckpoint(sql, accountId)
-  const size = query.tree_size ?? last?.tree_size ?? 0
-  if (size > (last?.tree_size ?? 0)) throw new Failure('not_found', notInTree)
-  const leaf = await findLeaf(sql, reach, query, size)
+  const leaf = await findLeaf(sql, reach, query)
   if (!leaf) throw new Failure('not_found', notInTree)
-  const stored = size === last?.tree_size ? last.root_hash : await findRoot(sql, accountId, size)
-  const [proof] = await proveLeaves(sql, accountId, [leaf], { size, root: stored })
+  const [proof] = await proveLeaves(sql, accountId, [leaf], leaf)
   return proof as InclusionProof
 }
 
@@ -110,26 +105,25 @@ export async function proveRecord(
   const { path } = (await prove(sql, accountId, ends)).at(-1) ?? {}
   if (!last || !path || wanted.length < places.length) return null
   const { leaf_index, after, before, side } = last
+  const sizes = [after, before].flatMap(signed => signed?.checkpoint.tree_size ?? [])
+  const stamps = await listTimestamps(sql, accountId, sizes)
+  const stampOf = ({ checkpoint }: SignedCheckpoint) => stamps.get(checkpoint.tree_size)?.toString('base64') ?? null
   return {
     leaf_index,
     path,
     checkpoint: after.text,
-    timestamp: await readTimestamp(sql, accountId, after),
+    timestamp: stampOf(after),
     previous: before && {
       checkpoint: before.text,
-      timestamp: await readTimestamp(sql, accountId, before),
+      timestamp: stampOf(before),
       path: (await proveGrowths(sql, accountId, [toSide(before.checkpoint)], side))[0] ?? [],
     },
   }
 }
 
-async function readTimestamp(sql: Sql, accountId: string, { checkpoint }: SignedCheckpoint): Promise<string | null> {
-  return (await findTimestamp(sql, accountId, checkpoint.tree_size))?.toString('base64') ?? null
-}
-
 interface Side {
   readonly size: number
-  readonly root: Buffer | undefined
+  readonly root: Buffer | null
 }
 
 interface Proved {
@@ -159,16 +153,10 @@ export async function getConsistency(
   accountId: string,
   query: { readonly first: number; readonly second?: number | undefined },
 ): Promise<ConsistencyProof> {
-  const last = await findLastCheckpoint(sql, accountId)
-  const { first, second = last?.tree_size ?? 0 } = query
-  if (first > second || second > (last?.tree_size ?? 0)) throw new Failure('not_found', noSize)
-  const [one, other] = await Promise.all([first, second].map(size => findRoot(sql, accountId, size)))
-  const sides = [
-    { size: first, root: one },
-    { size: second, root: other },
-  ] as const
-  const [path = []] = await proveGrowths(sql, accountId, [sides[0]], sides[1])
-  return { first, second, path }
+  const [first, second] = await Promise.all([query.first, query.second].map(size => findTree(sql, accountId, size)))
+  if (!first || !second || first.size > second.size) throw new Failure('not_found', noSize)
+  const [path = []] = await proveGrowths(sql, accountId, [first], second)
+  return { first: first.size, second: second.size, path }
 }
 
 /**
@@ -198,7 +186,7 @@ function tampered(accountId: string): Failure {
 /** Yields to other requests; may throw to stop the work. */
 export type Pause = () => Promise<unknown>
 
-/** Each may contain the leaves of a checkpoint. */
+/** Each may contain the leaves of a tile. */
 const rangesPerQuery = 100
 
 /** Reads shared parts of paths once. */
@@ -206,14 +194,15 @@ async function hashPaths(
   sql: Sql,
   accountId: string,
   paths: readonly (readonly Range[])[],
-  pause: Pause = setImmediate,
+  pause?: Pause,
 ): Promise<Buffer[][]> {
   const nameOf = ({ from, to }: Range) => `${from} ${to}`
   const ranges = [...new Map(paths.flat().map(range => [nameOf(range), range])).values()]
   const hashes = new Map<string, Buffer>()
   for (let at = 0; at < ranges.length; at += rangesPerQuery) {
     const part = ranges.slice(at, at + rangesPerQuery)
-    const found = await hashRanges(sql, accountId, part, pause)
+    await pause?.()
+    const found = await hashRanges(sql, accountId, part)
     for (const [index, range] of part.entries()) hashes.set(nameOf(range), found[index] as Buffer)
   }
   return paths.map(path => path.map(range => hashes.get(nameOf(range)) as Buffer))
@@ -222,41 +211,43 @@ async function hashPaths(
 const hashBytes = 32
 
 /**
- * Returns the roots of subtrees that begin at a multiple of their width, rounded up to a power of two. A full left
- * subtree is in every frontier until its right sibling is full. For the others, the newest checkpoint inside has most
- * in its frontier: leaves of one checkpoint are read, for each of up to log2(size) subtrees.
+ * Returns the roots of subtrees that begin at a multiple of their width, rounded up to a power of two. The last
+ * checkpoint inside one has its beginning, the next has the tiles up to its end. Only leaves of a partial tile are read.
  */
-async function hashRanges(sql: Sql, accountId: string, ranges: readonly Range[], pause: Pause): Promise<Buffer[]> {
+async function hashRanges(sql: Sql, accountId: string, ranges: readonly Range[]): Promise<Buffer[]> {
   const bounded = ranges.map(range => ({ ...range, until: findUntil(range) }))
-  const roots: Buffer[] = []
-  for (const [index, row] of (await listSubtrees(sql, accountId, bounded)).entries()) {
-    if (row.leaves) await pause()
-    roots.push(hashSubtree(accountId, ranges[index] as Range, row))
-  }
-  return roots
+  const rows = await listSubtrees(sql, accountId, bounded)
+  return rows.map((row, index) => hashSubtree(accountId, ranges[index] as Range, row))
 }
 
-function hashSubtree(accountId: string, { from, to }: Range, { tree_size, frontier, leaves }: SubtreeRow): Buffer {
-  const covered = tree_size === null ? 0 : Math.min(tree_size, to) - from
-  const first = countOnes(from) * hashBytes // skips subtrees to the left
-  const roots = frontier?.subarray(first, first + countOnes(covered) * hashBytes) ?? Buffer.alloc(0)
-  const rest = leaves ?? Buffer.alloc(0)
-  if (rest.length !== (to - from - covered) * hashBytes || roots.length !== countOnes(covered) * hashBytes)
-    throw tampered(accountId)
-  const tree = new MerkleTree(covered, roots)
-  for (let at = 0; at < rest.length; at += hashBytes) tree.append(rest.subarray(at, at + hashBytes))
+function hashSubtree(accountId: string, { from, to }: Range, { tree_size, ...row }: SubtreeRow): Buffer {
+  const start = Math.max(from, tree_size)
+  const [first, end] = [Math.floor(start / tileWidth), Math.floor(to / tileWidth)]
+  const hasTiles = first < end && from % tileWidth === 0
+  const covered = (hasTiles ? first * tileWidth : start) - from
+  const skipped = countOnes(from) // subtrees to the left
+  const tree = new MerkleTree(covered, hashesAt(accountId, row.frontier, skipped, countOnes(covered)))
+  const stored = Math.floor(tree_size / tileWidth)
+  if (hasTiles)
+    for (let tile = first; tile < end; tile += 1) tree.appendTile(hashesAt(accountId, row.tiles, tile - stored, 1))
+  const rest = to - from - tree.size
+  if ((row.rest?.length ?? 0) !== rest * hashBytes) throw tampered(accountId)
+  for (let leaf = 0; leaf < rest; leaf += 1) tree.append(hashesAt(accountId, row.rest, leaf, 1))
   return tree.root
 }
 
+function hashesAt(accountId: string, hashes: Buffer | null, index: number, count: number): Buffer {
+  const found = hashes?.subarray(index * hashBytes, (index + count) * hashBytes) ?? Buffer.alloc(0)
+  if (found.length !== count * hashBytes) throw tampered(accountId)
+  return found
+}
+
 /**
- * Returns the largest checkpoint size whose frontier has the subtree, or its beginning. Once a right subtree is full,
- * only the common root remains.
+ * Returns the largest size at which a frontier has the subtree, or its beginning: once a full subtree ends, only its
+ * root may remain, or that of a larger one.
  */
 function findUntil({ from, to }: Range): number {
-  let width = 1
-  while (width < to - from) width *= 2
-  if (width > to - from) return to
-  return (from / width) % 2 === 1 ? to - 1 : to + width - 1
+  return countOnes(to - from) === 1 ? to - 1 : to
 }
 
 function countOnes(size: number): number {

@@ -1,5 +1,6 @@
-import type { Fragment, JSONValue, Sql } from 'postgres'
+import type { Fragment, Sql } from 'postgres'
 import type { CheckpointQuery, InclusionQuery } from '../../src/contract/index.ts'
+import { tileWidth } from '../../src/evidence/merkle.ts'
 import { dbErrorCode } from '../db/errors.ts'
 import { toArrayLiteral } from '../db/fragments.ts'
 import type { Accounts } from '../db/next-account.ts'
@@ -58,6 +59,8 @@ export interface CheckpointRow {
   readonly root_hash: Buffer
   /** Roots of the largest full subtrees. */
   readonly frontier: Buffer
+  /** Roots of the tiles that it completes. */
+  readonly tiles: Buffer
   readonly document: string
   readonly created_at: Date
 }
@@ -90,7 +93,7 @@ export async function readLastCheckpoint(
     select coalesce((select coalesce(checkpoint_size, -1) from accounts where account_id = ${accountId}), 0)::float8 as size, c.*
     from (values (1)) as one left join lateral (
       select ${checkpointColumns(sql)}
-      from checkpoints where account_id = ${accountId} and tree_size > 0 order by tree_size desc limit 1
+      from checkpoints where account_id = ${accountId} and tree_size > 0 order by checkpoints.tree_size desc limit 1
     ) c on true`
   if (!row) throw new Error('the database returned no row')
   const { size, ...last } = row
@@ -164,22 +167,47 @@ export interface Leaf {
   readonly hash: Buffer
 }
 
-/** Returns one of the first `size` leaves, by default of the newest version. */
+/** A size that the log had. */
+export interface TreeRow {
+  readonly size: number
+  /** Of its checkpoint. Null if it has none. */
+  readonly root: Buffer | null
+}
+
+/** Subquery: one of the sizes up to that of the newest checkpoint, by default that; no row if it is larger. */
+function treeOf(sql: Sql, accountId: string, size: number | undefined): Fragment {
+  return sql`(
+    select coalesce(${size ?? null}, max(tree_size)) as size from checkpoints
+    where account_id = ${accountId} having max(tree_size) >= ${size ?? 0})`
+}
+
+/** Returns one of the leaves of a tree, by default of the newest version and the newest checkpoint, and the tree. */
 export async function findLeaf(
   sql: Sql,
   reach: Reach,
-  entry: Pick<InclusionQuery, 'record_id' | 'version' | 'leaf_index'>,
-  size: number,
-): Promise<Leaf | undefined> {
-  const { record_id, version, leaf_index } = entry
-  const [leaf] = await sql<Leaf[]>`
-    select consent_id, version, leaf_index::float8 as leaf_index, hash from log_entries
-    where account_id = ${reach.accountId} and leaf_index < ${size} ${andOfReached(sql, reach)}
-      ${leaf_index === undefined ? sql`` : sql`and leaf_index = ${leaf_index}`}
-      ${record_id === undefined ? sql`` : sql`and consent_id = ${record_id}`}
-      ${version === undefined ? sql`` : sql`and version = ${version}`}
-    order by consent_id desc, version desc limit 1`
+  { record_id, version, leaf_index, tree_size }: InclusionQuery,
+): Promise<(Leaf & TreeRow) | undefined> {
+  const [leaf] = await sql<(Leaf & TreeRow)[]>`
+    select l.consent_id, l.version, l.leaf_index::float8 as leaf_index, l.hash, tree.size::float8 as size, c.root_hash as root
+    from ${treeOf(sql, reach.accountId, tree_size)} as tree
+    cross join lateral (
+      select consent_id, version, leaf_index, hash from log_entries
+      where account_id = ${reach.accountId} and leaf_index < tree.size ${andOfReached(sql, reach)}
+        ${leaf_index === undefined ? sql`` : sql`and leaf_index = ${leaf_index}`}
+        ${record_id === undefined ? sql`` : sql`and consent_id = ${record_id}`}
+        ${version === undefined ? sql`` : sql`and version = ${version}`}
+      order by consent_id desc, version desc limit 1
+    ) as l
+    left join checkpoints c on c.account_id = ${reach.accountId} and c.tree_size = tree.size`
   return leaf
+}
+
+/** Returns a tree by its size, by default that of the newest checkpoint. */
+export async function findTree(sql: Sql, accountId: string, size: number | undefined): Promise<TreeRow | undefined> {
+  const [tree] = await sql<TreeRow[]>`
+    select tree.size::float8 as size, c.root_hash as root from ${treeOf(sql, accountId, size)} as tree
+    left join checkpoints c on c.account_id = ${accountId} and c.tree_size = tree.size`
+  return tree
 }
 
 export interface PlaceRow {
@@ -205,43 +233,40 @@ export function listPlaces(sql: Sql, accountId: string, id: string): Promise<Pla
 }
 
 export interface SubtreeRow {
-  /** Size of the newest checkpoint inside the subtree. */
-  readonly tree_size: number | null
+  /** Size of the last checkpoint up to `until`, else 0. */
+  readonly tree_size: number
   readonly frontier: Buffer | null
-  readonly leaves: Buffer | null
+  /** Of the next checkpoint. */
+  readonly tiles: Buffer | null
+  /** Hashes of the entries of the other leaves up to `to`, one after the other. */
+  readonly rest: Buffer | null
 }
 
-/**
- * Returns rows in the order of the ranges. Two statements: in a single one, JIT compilation takes longer than execution.
- */
-export async function listSubtrees(
+/** Returns rows in the order of the ranges. */
+export function listSubtrees(
   sql: Sql,
   accountId: string,
   ranges: readonly { readonly from: number; readonly to: number; readonly until: number }[],
 ): Promise<SubtreeRow[]> {
-  const inside = await sql<Omit<SubtreeRow, 'leaves'>[]>`
-    select newest.tree_size::float8 as tree_size, newest.frontier
-    from jsonb_array_elements(${sql.json(ranges as unknown as JSONValue)}::jsonb) with ordinality as range (bounds, position)
+  const column = (name: 'from' | 'to' | 'until') => toArrayLiteral(ranges.map(range => range[name]))
+  return sql<SubtreeRow[]>`
+    select coalesce(last.tree_size, 0)::float8 as tree_size, last.frontier, next.tiles, leaves.rest
+    from unnest(${column('from')}::bigint[], ${column('to')}::bigint[], ${column('until')}::bigint[])
+      with ordinality as range (first, size, until, position)
     left join lateral (
       select tree_size, frontier from checkpoints
-      where account_id = ${accountId} and tree_size > (bounds->>'from')::bigint
-        and tree_size <= (bounds->>'until')::bigint
-      order by tree_size desc limit 1
-    ) as newest on true
+      where account_id = ${accountId} and tree_size > 0 and tree_size <= until order by tree_size desc limit 1
+    ) as last on true
+    left join lateral (
+      select tiles from checkpoints where account_id = ${accountId} and from_size = coalesce(last.tree_size, 0)
+    ) as next on true
+    cross join lateral (
+      select string_agg(hash, ''::bytea order by leaf_index) as rest from log_entries
+      where account_id = ${accountId} and leaf_index < size
+        and leaf_index >= greatest(
+          first, last.tree_size, case when first % ${tileWidth} = 0 then size / ${tileWidth} * ${tileWidth} end)
+    ) as leaves
     order by position`
-  const parts = ranges.flatMap(({ from, to }, position) => {
-    const start = inside[position]?.tree_size ?? from
-    return start >= to
-      ? []
-      : sql`
-        select ${position}::integer as position, string_agg(hash, ''::bytea order by leaf_index) as leaves
-        from log_entries where account_id = ${accountId} and leaf_index >= ${start} and leaf_index < ${to}`
-  })
-  if (parts.length === 0) return inside.map(row => ({ ...row, leaves: null }))
-  const rows = await sql<{ position: number; leaves: Buffer | null }[]>`
-    ${parts.reduce((all, part) => sql`${all} union all ${part}`)}`
-  const leaves = new Map(rows.map(row => [row.position, row.leaves]))
-  return inside.map((row, position) => ({ ...row, leaves: leaves.get(position) ?? null }))
 }
 
 /** Joins log entries `l` with their times as `h`. `offset 0` prevents reading the whole history. */
@@ -302,12 +327,13 @@ export function listLeaves(
 /** Fails with 23505 if another node has continued the same checkpoint. */
 export async function insertCheckpoint(
   sql: Sql,
-  { account_id, tree_size, from_size, root_hash, frontier, document, created_at }: CheckpointRow,
+  { account_id, tree_size, from_size, root_hash, frontier, tiles, document, created_at }: CheckpointRow,
 ): Promise<void> {
   await sql`
     with added as (
-      insert into checkpoints (account_id, tree_size, from_size, root_hash, frontier, document, created_at)
-      values (${account_id}, ${tree_size}, ${from_size}, ${root_hash}, ${frontier}, ${document}, ${created_at})
+      insert into checkpoints (account_id, tree_size, from_size, root_hash, frontier, tiles, document, created_at)
+      values (
+        ${account_id}, ${tree_size}, ${from_size}, ${root_hash}, ${frontier}, ${tiles}, ${document}, ${created_at})
       returning account_id, tree_size
     )
     update accounts a set checkpoint_size = added.tree_size from added
@@ -315,6 +341,6 @@ export async function insertCheckpoint(
 }
 
 export function checkpointColumns(sql: Sql) {
-  return sql`account_id, tree_size::float8 as tree_size, from_size::float8 as from_size, root_hash, frontier, document,
-    created_at`
+  return sql`account_id, tree_size::float8 as tree_size, from_size::float8 as from_size, root_hash, frontier, tiles,
+    document, created_at`
 }

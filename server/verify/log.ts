@@ -66,6 +66,8 @@ class LogVerifier {
   /** Already read, possibly as part of a later checkpoint. */
   #leaf: LeafRow | undefined
   readonly #tree = new MerkleTree()
+  /** Roots of those that became full since the last stored checkpoint. */
+  readonly #tiles: Buffer[] = []
   #covered = 0
   #next = 0
   #missing = 0
@@ -96,13 +98,14 @@ class LogVerifier {
 
   async verifyStored(row: CheckpointRow): Promise<Found[]> {
     const found = await this.#readLeaves(row.tree_size, row.created_at)
+    const tiles = Buffer.concat(this.#tiles.splice(0))
     const signed = tryReadCheckpoint(row.document)
     const problem =
       findRowProblem(row, signed, this.#log.keys) ??
       findMissing(row.from_size, this.#covered) ??
       findMissing(signed ? signed.checkpoint.previous_size : 0, this.#complete) ??
       this.#findRootProblem(row.root_hash) ??
-      this.#findFrontierProblem(row)
+      this.#findNodesProblem(row, tiles)
     this.#covered = row.tree_size
     if (signed?.checkpoint.tree_size === row.tree_size) {
       this.#complete = completeSize(signed.checkpoint)
@@ -163,7 +166,8 @@ class LogVerifier {
 
   #append({ hash, consent_id, version, at }: LeafRow): Found[] {
     this.#leaf = undefined
-    if (this.#unknownRoot === null) this.#tree.append(hash ?? Buffer.alloc(0))
+    const tile = this.#unknownRoot === null ? this.#tree.append(hash ?? Buffer.alloc(0)) : null
+    if (tile) this.#tiles.push(tile)
     return toBackdated({ consent_id, version, at }, this.#log.withTimes ? this.before : null).map(describe)
   }
 
@@ -172,9 +176,10 @@ class LogVerifier {
     return 'its root is not the root of the log'
   }
 
-  #findFrontierProblem({ frontier }: CheckpointRow): string | null {
-    if (this.#unknownRoot !== null || frontier.equals(this.#tree.frontier)) return null
-    return 'its frontier was changed'
+  #findNodesProblem(row: CheckpointRow, tiles: Buffer): string | null {
+    if (this.#unknownRoot !== null) return null
+    if (!row.frontier.equals(this.#tree.frontier)) return 'its frontier was changed'
+    return row.tiles.equals(tiles) ? null : 'its tiles were changed'
   }
 }
 

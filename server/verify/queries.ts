@@ -218,7 +218,7 @@ export function listCheckpoints(
   return sql<CheckpointRow[]>`
     select ${checkpointColumns(sql)} from checkpoints
     where account_id = ${accountId} and tree_size > ${after} and tree_size <= ${upTo}
-    order by tree_size limit ${limit}`
+    order by checkpoints.tree_size limit ${limit}`
 }
 
 export async function recordVerification(sql: Sql, findings: number): Promise<void> {

@@ -14,6 +14,9 @@ export function nodeHash(left: Buffer, right: Buffer): Buffer {
 
 const hashBytes = 32
 
+/** Leaves of a full tile (C2SP tlog-tiles). */
+export const tileWidth = 256
+
 /** Append-only Merkle tree (RFC 9162 section 2.1), by the roots of its largest full subtrees, left to right. */
 export class MerkleTree {
   #size: number
@@ -34,13 +37,27 @@ export class MerkleTree {
     return this.#size
   }
 
-  append(data: Buffer): void {
-    let hash = leafHash(data)
-    for (let size = this.#size; size % 2 === 1; size = (size - 1) / 2) {
+  /** Returns the root of the tile that this leaf completes, or null. */
+  append(data: Buffer): Buffer | null {
+    return this.#append(leafHash(data), 1)
+  }
+
+  /** Appends a full tile by its root. @throws RangeError in the middle of a tile */
+  appendTile(root: Buffer): void {
+    if (this.#size % tileWidth !== 0) throw new RangeError(`a tree of ${this.#size} leaves ends within a tile`)
+    this.#append(root, tileWidth)
+  }
+
+  #append(subtree: Buffer, leaves: number): Buffer | null {
+    let [hash, width, tile]: [Buffer, number, Buffer | null] = [subtree, leaves, null]
+    for (let size = this.#size / leaves; size % 2 === 1; size = (size - 1) / 2) {
       hash = nodeHash(this.#roots.pop() as Buffer, hash)
+      width *= 2
+      if (width === tileWidth) tile = hash
     }
     this.#roots.push(hash)
-    this.#size += 1
+    this.#size += leaves
+    return tile
   }
 
   get root(): Buffer {

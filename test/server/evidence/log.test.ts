@@ -102,6 +102,15 @@ it('when there are more entries than one statement appends, each statement gets 
   await stopped.return(undefined)
   expect(await cover()).toEqual({ entries: 7001, checkpoints: 4 })
   expect((await checkpoints()).map(({ tree_size }) => tree_size)).toEqual([2000, 4000, 6000, 8000, 9001])
+  const findings = async () => {
+    const { findings: all } = await verified(sql, { account: owner.accountId })
+    return all.filter(({ consent_id }) => consent_id === null).map(({ detail }) => detail)
+  }
+  expect(await findings()).toEqual([])
+  await sql`
+    update checkpoints set tiles = substr(tiles, 33) || substr(tiles, 1, 32)
+    where account_id = ${owner.accountId} and tree_size = 6000`
+  expect(await findings()).toEqual(['the checkpoint of 6000 leaves: its tiles were changed'])
 })
 
 it('when a checkpoint was changed, nothing is signed after it, and other accounts are still covered', async () => {

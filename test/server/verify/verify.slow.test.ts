@@ -157,6 +157,7 @@ describe('a stored checkpoint', () => {
     ['the one before it', () => sql`update checkpoints set from_size = 2 ${where()}`, /is missing/],
     ['its time', () => sql`update checkpoints set created_at = now() ${where()}`, /columns/],
     ['its frontier', () => sql`update checkpoints set frontier = ${Buffer.alloc(64)} ${where()}`, /frontier/],
+    ['its tiles', () => sql`update checkpoints set tiles = ${Buffer.alloc(32)} ${where()}`, /tiles/],
     [
       'its document',
       () => sql`update checkpoints set document = document || ' ' ${where()}`,

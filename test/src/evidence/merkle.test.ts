@@ -39,6 +39,20 @@ it('a Merkle tree opened from its frontier continues with the same roots', () =>
   }
 })
 
+it('a Merkle tree continued by the root of a tile of 256 leaves has the root of its leaves', () => {
+  const leafOf = (index: number) => Buffer.from(`leaf ${index}`)
+  const whole = new MerkleTree()
+  const tiled = new MerkleTree()
+  for (let index = 0; index < 900; index += 1) {
+    const tile = whole.append(leafOf(index))
+    expect(tile !== null).toBe(index % 256 === 255)
+    if (tile) tiled.appendTile(tile)
+  }
+  expect(() => whole.appendTile(leafHash(leafOf(0)))).toThrow('within a tile')
+  for (let index = tiled.size; index < whole.size; index += 1) tiled.append(leafOf(index))
+  expect(tiled.root.equals(whole.root)).toBe(true)
+})
+
 it('a Merkle tree rejects a frontier of another size', () => {
   expect(() => new MerkleTree(3, Buffer.alloc(32))).toThrow('does not fit a tree of 3 leaves')
 })

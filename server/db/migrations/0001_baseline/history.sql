@@ -56,6 +56,7 @@ create table checkpoints (
   from_size bigint not null, -- of the one that it extends, else 0: only one can extend another
   root_hash bytea not null,
   frontier bytea not null, -- the roots of the largest full subtrees, which the next one extends
+  tiles bytea not null, -- the roots of the full tiles of 256 leaves (C2SP tlog-tiles) that the one before it has not
   document text not null, -- as it was signed
   created_at timestamptz(3) not null,
   primary key (account_id, tree_size),
