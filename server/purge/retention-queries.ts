@@ -63,7 +63,7 @@ function candidates(
       order by expires_at, id limit ${limit}`
   if (retention.after === 'withdrawal')
     return sql`
-      select id, expires_at, ${namedPurposes(sql, account_id, sql`consents.id`)} as named ${live} and version > 1
+      select id, expires_at, ${namedPurposes(sql, account_id, sql`consents`)} as named ${live} and version > 1
         and id > ${after.id}
       order by id limit ${limit}`
   // The index stores accepted and refused records separately.
@@ -101,7 +101,7 @@ export function findExpired(
   ids: readonly string[],
 ): Promise<(StateRow & { readonly subject_id: string | null })[]> {
   const { account_id, id, retention } = site
-  const named = retention.after === 'withdrawal' ? sql`${namedPurposes(sql, account_id, sql`consents.id`)}` : sql`null`
+  const named = retention.after === 'withdrawal' ? sql`${namedPurposes(sql, account_id, sql`consents`)}` : sql`null`
   return sql<(StateRow & { subject_id: string | null })[]>`
     select t.id, t.subject_id, t.version, t.chain_head, t.updated_at, t.accepted, t.preferences, t.policy_version
     from (

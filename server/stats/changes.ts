@@ -36,14 +36,12 @@ export function isUncounted(sql: Sql): Fragment {
     and (l.leaf_index is null or l.leaf_index >= coalesce((select leaves from progress), 0))`
 }
 
-/** The purposes of the notice of the record `id`; null if it names none, or none is held. */
-export function namedPurposes(sql: Sql, accountId: string, id: Fragment): Fragment {
-  return sql`(
-    select array_agg(distinct p ->> 'key') from consents c
-    join notices n on n.account_id = c.account_id and n.site_id = c.site_id and n.policy_version = c.policy_version
-      and n.published_entry = c.notice_entry
-    cross join lateral jsonb_array_elements(n.purposes) as p
-    where c.account_id = ${accountId} and c.id = ${id})`
+/** The purposes of the notice of a row `c` of consents; null if it names none, or none is held. */
+export function namedPurposes(sql: Sql, accountId: string, c: Fragment): Fragment {
+  return sql`case when ${c}.notice_entry is not null then (
+    select array_agg(distinct p ->> 'key') from notices n cross join lateral jsonb_array_elements(n.purposes) as p
+    where n.account_id = ${accountId} and n.site_id = ${c}.site_id and n.policy_version = ${c}.policy_version
+      and n.published_entry = ${c}.notice_entry) end`
 }
 
 /**
@@ -74,88 +72,93 @@ export function isGiven(sql: Sql, accountId: string, e: Fragment): Fragment {
  * counted in `otherGroups`, without persons.
  */
 export function changes(sql: Sql, accountId: string, wanted: Fragment = sql`true`): Fragment {
-  const ofRecord = sql`(values ('all', '', r.is_given, r.is_withdrawn),
-    ('policy', r.policy_version::text, r.is_given, r.is_withdrawn), ('country', coalesce(r.country, ''), r.is_given, r.is_withdrawn))`
-  const ofPreferences = sql`
-    select 'preference', p.key, bool_or(e.version = r.version and e.accepted and p.value = 'true'),
-      bool_or(e.accepted and p.value = 'true') and not bool_or(e.version = r.version and e.accepted and p.value = 'true')
-    from consent_history e cross join lateral jsonb_each(e.preferences) as p
-    where e.account_id = ${accountId} and e.consent_id = r.id and not r.is_purge
-      and e.version > r.version - ${mostVersions} and e.version <= r.version
-      and jsonb_typeof(p.value) = 'boolean' and p.key ~ ${plainKey}
-    group by p.key`
+  const ofRecord = sql`('all', ''), ('policy', r.policy_version::text), ('country', coalesce(r.country, ''))`
   const groups = (values: Fragment) => sql`
-    cross join lateral (${values}) as v (kind, value, is_given, is_withdrawn)
+    cross join lateral (values ${values}) as v (kind, value)
     cross join lateral (values (${everySite}::uuid), (r.site_id)) as s (site_id)
-    cross join lateral (select v.kind, s.site_id, v.value, v.is_given, v.is_withdrawn) as g
+    cross join lateral (select v.kind, s.site_id, v.value) as g
     where (g.kind <> 'policy' or g.site_id = r.site_id) and ${wanted}`
+  const ofState = sql`r.id, r.sign, r.site_id, r.policy_version, r.country, r.day, r.is_deleted, r.is_anonymous, r.is_imported`
   const day = sql`(c.created_at at time zone 'UTC')::date as day`
   const isNew = sql`c.id in (select consent_id from entries where version = 1)`
   const sums = sql`sum(records) as records, sum(deleted) as deleted, sum(accepted) as accepted,
     sum(withdrawn) as withdrawn, sum(anonymous) as anonymous, sum(imported) as imported`
   return sql`touched as materialized (
-      select t.*, ${namedPurposes(sql, accountId, sql`t.id`)} as named
+      select t.*, c.site_id, c.policy_version, c.country, c.subject_id, c.given_at, ${day},
+        ${namedPurposes(sql, accountId, sql`c`)} as named
       from (select consent_id as id, min(version) as first, max(version) as last from entries group by consent_id) as t
+      cross join lateral (select * from consents where account_id = ${accountId} and id = t.id offset 0) as c
+    ), subjects as materialized (
+      select subject_id, ${isShared(sql, accountId, sql`s.subject_id`)} as is_shared
+      from (select distinct subject_id from touched where first = 1 and subject_id is not null) as s
     ), states as materialized (
-      select t.id, v.sign, h.version, ${isGiven(sql, accountId, sql`h`)} as is_given, h.action in ('deleted', 'purged') as is_deleted,
+      select t.id, t.site_id, t.policy_version, t.country, t.day, v.sign, h.version,
+        ${isGiven(sql, accountId, sql`h`)} as is_given, h.action in ('deleted', 'purged') as is_deleted,
         bool_or(h.action = 'purged' and v.sign = 1) over (partition by t.id) as is_purge,
         not ${isGiven(sql, accountId, sql`h`)} and exists (
           select 1 from consent_history e
           where e.account_id = ${accountId} and e.consent_id = t.id and e.version < h.version
             and ${isGiven(sql, accountId, sql`e`)}
-        ) as is_withdrawn
+        ) as is_withdrawn,
+        t.subject_id is null or t.subject_id in (select subject_id from subjects where is_shared) as is_anonymous,
+        t.given_at is not null as is_imported
       from touched t cross join lateral (values (1, t.last), (-1, t.first - 1)) as v (sign, version)
       cross join lateral (
         select consent_id, version, action, accepted, preferences from consent_history
         where account_id = ${accountId} and consent_id = t.id and version = v.version offset 0
       ) as h
-    ), subjects as materialized (
-      select subject_id, ${isShared(sql, accountId, sql`s.subject_id`)} as is_shared
-      from (
-        select distinct c.subject_id from touched t cross join lateral (
-          select subject_id from consents
-          where account_id = ${accountId} and id = t.id and subject_id is not null and t.first = 1 offset 0
-        ) as c
-      ) as s
-    ), counts as (
-      select g.kind, g.site_id, g.value, r.day, sum(r.sign) as records, sum(r.sign) filter (where r.is_deleted) as deleted,
-        sum(r.sign) filter (where g.is_given) as accepted,
-        sum(r.sign) filter (where g.is_withdrawn) as withdrawn,
-        sum(r.sign) filter (
-          where r.subject_id is null or r.subject_id in (select subject_id from subjects where is_shared)) as anonymous,
-        sum(r.sign) filter (where r.given_at is not null) as imported
-      from (
-        select s.*, c.site_id, c.policy_version, c.country, c.subject_id, c.given_at, ${day}
-        from states s cross join lateral (
-          select * from consents where account_id = ${accountId} and id = s.id offset 0
-        ) as c
-      ) as r ${groups(sql`select * from ${ofRecord} as o union all ${ofPreferences}`)}
-      group by g.kind, g.site_id, g.value, r.day
-    ), visits as (
-      select r.subject_id, g.kind, g.site_id, g.value, r.day, bool_and(r.is_new) as is_new
-      from (
-        select c.subject_id, c.site_id, c.policy_version, c.country, ${day}, false as is_given, false as is_withdrawn, ${isNew} as is_new
-        from (select subject_id from subjects where not is_shared offset 0) as p cross join lateral (
-          select * from consents where account_id = ${accountId} and subject_id = p.subject_id offset 0
-        ) as c
-        cross join lateral (
-          select is_counted, leaf_index from log_entries
-          where account_id = ${accountId} and consent_id = c.id and version = 1 offset 0
-        ) as l
-        where not (${isUncounted(sql)}) or ${isNew}
-      ) as r ${groups(ofRecord)}
-      group by r.subject_id, g.kind, g.site_id, g.value, r.day
-    ), chains as (
-      select kind, site_id, value, day, is_new, lag(day) over chain as previous,
-        max(day) filter (where not is_new) over (chain rows between unbounded preceding and 1 preceding) as counted
-      from visits window chain as (partition by subject_id, kind, site_id, value order by day)
-    ), links as (
-      select kind, site_id, value, day, 1 as sign, previous from chains where is_new or previous is distinct from counted
+      where v.version > 0
+    ), answers as (
+      select ${ofState}, null as key, r.is_given, r.is_withdrawn from states r
       union all
-      select kind, site_id, value, day, -1, counted from chains where not is_new and previous is distinct from counted
+      select ${ofState}, p.key, bool_or(e.version = r.version and e.accepted and p.value = 'true'),
+        bool_or(e.accepted and p.value = 'true') and not bool_or(e.version = r.version and e.accepted and p.value = 'true')
+      from states r cross join lateral (
+        select version, accepted, preferences from consent_history
+        where account_id = ${accountId} and consent_id = r.id and not r.is_purge
+          and version > r.version - ${mostVersions} and version <= r.version offset 0
+      ) as e cross join lateral jsonb_each(e.preferences) as p
+      where jsonb_typeof(p.value) = 'boolean' and p.key ~ ${plainKey}
+      group by ${ofState}, p.key
+    ), tallies as (
+      select site_id, policy_version, country, day, key, is_given, is_withdrawn, sum(sign) as records,
+        sum(sign) filter (where is_deleted) as deleted, sum(sign) filter (where is_anonymous) as anonymous,
+        sum(sign) filter (where is_imported) as imported
+      from answers group by site_id, policy_version, country, day, key, is_given, is_withdrawn
+    ), counts as (
+      select g.kind, g.site_id, g.value, r.day, sum(r.records) as records, sum(r.deleted) as deleted,
+        sum(r.records) filter (where r.is_given) as accepted, sum(r.records) filter (where r.is_withdrawn) as withdrawn,
+        sum(r.anonymous) as anonymous, sum(r.imported) as imported
+      from tallies r ${groups(sql`${ofRecord}, ('preference', r.key)`)} and (g.kind = 'preference') = (r.key is not null)
+      group by g.kind, g.site_id, g.value, r.day
+    ), chains as (
+      select chain.* from (select subject_id from subjects where not is_shared offset 0) as p cross join lateral (
+        select kind, site_id, value, day, is_new, lag(day) over days as previous,
+          max(day) filter (where not is_new) over days as counted
+        from (
+          select g.kind, g.site_id, g.value, r.day, bool_and(r.is_new) as is_new
+          from (
+            select c.site_id, c.policy_version, c.country, ${day}, ${isNew} as is_new
+            from (
+              select * from consents where account_id = ${accountId} and subject_id = p.subject_id offset 0
+            ) as c
+            cross join lateral (
+              select is_counted, leaf_index from log_entries
+              where account_id = ${accountId} and consent_id = c.id and version = 1 offset 0
+            ) as l
+            where not (${isUncounted(sql)}) or ${isNew}
+          ) as r ${groups(ofRecord)}
+          group by g.kind, g.site_id, g.value, r.day
+        ) as visits
+        window days as (
+          partition by kind, site_id, value order by day rows between unbounded preceding and 1 preceding)
+      ) as chain
+      where is_new or previous is distinct from counted
     ), returns as (
-      select kind, site_id, value, day, previous - '1970-01-01'::date as previous, sum(sign) as persons
-      from links group by kind, site_id, value, day, previous
+      select c.kind, c.site_id, c.value, c.day, l.previous - '1970-01-01'::date as previous, sum(l.sign) as persons
+      from chains c cross join lateral (values (1, c.previous), (-1, c.counted)) as l (sign, previous)
+      where l.sign = 1 or not c.is_new
+      group by c.kind, c.site_id, c.value, c.day, l.previous
     ), persons as (
       select kind, site_id, value, day, sum(persons) filter (where previous is null) as new_persons,
         array_agg(previous order by previous) filter (where previous is not null) as previous_days,
