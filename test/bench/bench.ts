@@ -4,6 +4,7 @@ import { cost } from './cost.ts'
 import { dashboard } from './dashboard.ts'
 import { exports } from './export.ts'
 import { imports } from './import.ts'
+import { log } from './log.ts'
 import { isWithin, type Row } from './numbers.ts'
 import { pages } from './pages.ts'
 import { line, machine, table } from './report.ts'
@@ -52,6 +53,7 @@ const groups: Record<string, (bench: Bench) => AsyncGenerator<Row>> = {
   export: exports,
   import: imports,
   dashboard,
+  log,
 }
 
 const usage = `npm run bench [-- [--pairs N] [--quick | --full] [--json FILE] [group …]]
