@@ -11,18 +11,7 @@ import { emptyDatabase } from './empty-database.js'
 import { describeBuild } from './version.js'
 
 /** Separate files, because reading them at each start would cost more than the rest. */
-const rarelyUsed = [
-  'cli-table3',
-  'conf',
-  'csv-parse/sync',
-  'diff',
-  'nanotar',
-  'ora',
-  'string-width',
-  'undici',
-  'uuid',
-  'yauzl',
-]
+const rarelyUsed = ['cli-table3', 'conf', 'csv-parse/sync', 'diff', 'nanotar', 'ora', 'string-width', 'undici', 'yauzl']
 
 const used = new Set()
 const apart = {

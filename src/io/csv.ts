@@ -105,7 +105,7 @@ async function openTable(headerLine: Line | null, dialect: Dialect): Promise<Tab
     )
   const { parse } = await import('csv-parse/sync')
   const read = (delimiter: Delimiter): Table => {
-    const options = { delimiter, record_delimiter: ['\r\n', '\n'], relax_column_count: true }
+    const options = { delimiter, record_delimiter: '\n', relax_column_count: true }
     const parseOne = (line: Line): readonly string[] => {
       const text = decode(line.bytes, `line ${line.number}`)
       try {

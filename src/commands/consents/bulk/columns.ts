@@ -40,7 +40,10 @@ export interface CsvOptions {
 }
 
 /** Null for a line without fields. @throws CliError invalid_data; the message begins with the line number */
-export type LineParser = (line: Line) => object | null
+export type LineParser = (line: Line, index: number) => object | null
+
+/** Parses the lines of a chunk, of which each has its index: starting a CSV parser takes longer than parsing a line. */
+export type ChunkParser = (lines: readonly Line[]) => LineParser
 
 type CsvReading = CsvKind & Pick<CsvOptions, 'map'>
 
@@ -70,27 +73,34 @@ export function openCsv(ctx: Context, kind: CsvKind, options: CsvOptions, delimi
       await ctx.warn('no column is mapped to "accepted", so every line records a refusal')
   }
   /** An empty cell is a missing field. */
-  const toParser = ({ header, cells }: Table): LineParser => {
+  const toParser = ({ header, cellsOfAll }: Table): ChunkParser => {
     const setters = places.map(({ index, field }) => {
       const column = nameColumn(header, index)
       return { index, column, set: toSetter(field, named, word => keptWords.set(column, word)) }
     })
-    return line => {
-      const row = cells(line)
+    const toFields = ({ number }: Line, row: readonly string[]) => {
       if (row.every(cell => cell === '')) return null // as at the end of spreadsheets
       const fields: Fields = {}
       const preferences: Fields = {}
       for (const { index, column, set } of setters) {
         const cell = row[index] ?? ''
-        if (cell !== '') set(cell, `line ${line.number}: ${column}`, fields, preferences)
+        if (cell !== '') set(cell, `line ${number}: ${column}`, fields, preferences)
       }
       if (fields['accepted'] === undefined) unanswered += 1
       return withPreferences(fields, preferences)
     }
+    return lines => {
+      const rows = cellsOfAll(lines)
+      return (line, index) => {
+        const row = rows[index] as readonly string[] | Error
+        if (row instanceof Error) throw row
+        return toFields(line, row)
+      }
+    }
   }
   return {
     /** Null if there is no header yet. @throws CliError if it is invalid or does not fit the map */
-    take: async (lines: Line[]): Promise<LineParser | null> => {
+    take: async (lines: Line[]): Promise<ChunkParser | null> => {
       table = await openTable(lines)
       if (!table) return null
       places = placeColumns(table.header, reading)

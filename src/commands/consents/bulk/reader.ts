@@ -12,7 +12,7 @@ import { openOutFile } from '../../../io/new-file.ts'
 import { fromTsv } from '../../../output/index.ts'
 import type { LineResult } from '../../../views/consent.ts'
 import { readObject } from '../fields.ts'
-import type { CsvKind, CsvOptions, LineParser } from './columns.ts'
+import type { ChunkParser, CsvKind, CsvOptions, LineParser } from './columns.ts'
 import { type LineFlags, type LineFormat, maxErrorsOf } from './options.ts'
 
 export interface LineKind<Fields> extends CsvKind {
@@ -89,7 +89,7 @@ export async function openReader<Fields>(
   async function* entries(isValidated = false): AsyncGenerator<readonly InputLine<Fields>[]> {
     hash = createHash('sha256')
     const parseLine = chooseParser(format, kind, isValidated)
-    let parse = csv ? null : parseLine
+    let parse: ChunkParser | null = csv ? null : () => parseLine
     let isUnseen = !options.isResumed
     const isOnce = kind.isOfIds && isFile && isUnseen && !isValidated
     const ids = isOnce ? new Map<string, number>() : null
@@ -97,7 +97,7 @@ export async function openReader<Fields>(
       const lines = chunk.filter(hasText)
       parse ??= (await csv?.take(lines)) ?? null
       if (!parse) continue
-      const made = lines.flatMap(toEntry(kind, parse, options.defaults, isValidated, ids))
+      const made = lines.flatMap(toEntry(kind, parse(lines), options.defaults, isValidated, ids))
       const [first] = made
       // Every line would fail.
       if (isUnseen && format === 'ndjson' && first?.error)
@@ -137,12 +137,12 @@ const parseId: LineParser = ({ number, bytes }) => ({ id: fromTsv(decode(bytes, 
 
 const parseOwn: LineParser = () => ({})
 
-const parseValidated: LineParser = line => {
+const parseValidated: LineParser = (line, index) => {
   try {
     const value: unknown = JSON.parse(decode(line.bytes, ''))
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value
   } catch {}
-  return parseJson(line) // the file has changed since it was validated
+  return parseJson(line, index) // the file has changed since it was validated
 }
 
 function toEntry<Fields>(
@@ -153,9 +153,9 @@ function toEntry<Fields>(
   ids: Map<string, number> | null,
 ) {
   const check: LineKind<Fields>['check'] = kind.check
-  return (line: Line): InputLine<Fields>[] => {
+  return (line: Line, index: number): InputLine<Fields>[] => {
     try {
-      const given = parse(line)
+      const given = parse(line, index)
       if (given === null) return []
       const fields = kind.isOwn ? defaults : { ...defaults, ...given }
       if (!isValidated) check(fields, `line ${line.number}`)

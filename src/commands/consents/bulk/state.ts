@@ -1,4 +1,3 @@
-import { parse, v5 } from 'uuid'
 import type { HeldJob, Run } from '../../../jobs/jobs.ts'
 
 /**
@@ -28,7 +27,6 @@ export const maxLinesInFlight = 4000
 
 export async function openState(job: HeldJob<{ readonly job: string }, Entry>) {
   const earlier = await readEarlierRuns(job.earlierRuns)
-  const namespace = parse(job.header.job)
   let waiting: Result[] = []
   let [sentTo, recordedTo] = [0, 0]
   let begun: Promise<void> = Promise.resolve()
@@ -46,7 +44,7 @@ export async function openState(job: HeldJob<{ readonly job: string }, Entry>) {
     job: job.header.job,
     isResumed: job.earlierRuns.length > 0,
     /** Idempotency-Key, the same in every run. */
-    keyOf: (line: number) => v5(String(line), namespace),
+    keyOf: (line: number) => `${job.header.job}-${line}`,
     /** Null for a line to send as if for the first time. Call in line order. */
     earlier: (line: number) => earlier.find(line),
     /** Resolves once it is on disk that lines up to this one may be sent; `ahead` more save writes. */

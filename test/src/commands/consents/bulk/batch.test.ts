@@ -99,7 +99,7 @@ describe('create --file on an instance that supports batches', () => {
     expect(paths()).toEqual(['GET openapi.json', ...Array(3).fill('POST consents/batch')])
     const keys = batches().flatMap(records => records.map(record => record.idempotency_key))
     expect(new Set(keys).size).toBe(2500)
-    for (const key of keys) expect(key).toMatch(/^[\da-f]{8}-[\da-f]{4}-5/)
+    for (const key of keys) expect(key).toMatch(/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}-\d+$/)
     expect(jobs()).toEqual([])
   })
 
