@@ -115,6 +115,7 @@ async function open(data: string): Promise<SharedPGlite> {
   const startParams = PGlite.defaultStartParams
     .filter(flag => flag !== '-F') // PGlite runs without fsync by default
     .concat(['-c', 'wal_sync_method=fsync']) // Emscripten's fdatasync does nothing
+    .concat(['-c', 'shared_buffers=16MB']) // with its 128 MB the engine takes 120 MB more from its start, used or not
   let log: string[] | null = []
   const onStderr = (line: string) => {
     log?.push(line)
