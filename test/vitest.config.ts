@@ -52,7 +52,7 @@ const onCitus = [
   ...ofServer(
     'audit/{entries,list}',
     'consents/{create-many,get,history,idempotency,imports,list,receipt,remove,restore,update}',
-    'db/{grants,migrate,routing,schema}',
+    'db/{accounts,grants,migrate,routing,schema}',
     'documents/documents',
     'events/events',
     'evidence/{log,pack,proofs}',

@@ -5,18 +5,17 @@ import { completeSize, entriesPerCheckpoint } from '../../src/evidence/dates.ts'
 import { findKeyLogProblem, findKeysRoot, type KeyChain } from '../../src/evidence/key-chain.ts'
 import { MerkleTree } from '../../src/evidence/merkle.ts'
 import { readCheckpoint } from '../../src/evidence/signed.ts'
+import { forEachAccount, partialMessage } from '../db/accounts.ts'
 import { dbErrorKind } from '../db/errors.ts'
-import { NextAccount, partialMessage } from '../db/next-account.ts'
-import { noId } from '../ids.ts'
 import { type Backdated, findCompleteTime, toBackdated } from './backdating.ts'
 import {
   type CheckpointRow,
   findLastCheckpoint,
   findRoot,
-  findUncoveredAccount,
   insertCheckpoint,
   type LeafRow,
   listLeaves,
+  listUncoveredAccounts,
   type Placed,
   placeLeaves,
   readLastCheckpoint,
@@ -44,23 +43,22 @@ export interface Log {
 export async function coverAll(log: Log): Promise<Covered | null> {
   let entries = 0
   let checkpoints = 0
-  const failures: Error[] = []
-  const accounts = new NextAccount(log.sql)
-  for (let after = noId; !log.signal?.aborted; ) {
-    const account = await accounts.find(after, among => findUncoveredAccount(log.sql, among))
-    if (account === undefined) break
-    after = account
-    try {
-      for await (const appended of coverAccount(log, account)) {
+  const { failures, isPartial } = await forEachAccount(log.sql, {
+    signal: log.signal,
+    list: (among, limit) => listUncoveredAccounts(log.sql, among, limit),
+    work: async ({ account_id }) => {
+      let isCovered = false
+      for await (const appended of coverAccount(log, account_id)) {
         entries += appended
         checkpoints += 1
+        isCovered = true
       }
-    } catch (error) {
-      failures.push(new Error(`the log of the account ${account}: ${(error as Error).message}`))
-    }
-  }
-  if (accounts.isPartial) failures.push(new Error(partialMessage))
-  if (failures[0]) throw failures[0]
+      return isCovered
+    },
+  })
+  const [failed] = failures
+  if (failed) throw new Error(`the log of the account ${failed[0]}: ${failed[1].message}`)
+  if (isPartial) throw new Error(partialMessage)
   return entries > 0 ? { entries, checkpoints } : null
 }
 

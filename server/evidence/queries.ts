@@ -1,9 +1,9 @@
 import type { Fragment, Sql } from 'postgres'
 import type { CheckpointQuery, InclusionQuery } from '../../src/contract/index.ts'
 import { tileWidth } from '../../src/evidence/merkle.ts'
+import type { Accounts } from '../db/accounts.ts'
 import { dbErrorCode } from '../db/errors.ts'
 import { toArrayLiteral } from '../db/fragments.ts'
-import type { Accounts } from '../db/next-account.ts'
 import { andReached, type Reach } from '../db/reach.ts'
 
 /** Dates statements about keys: a starting machine's clock may be wrong. */
@@ -65,9 +65,9 @@ export interface CheckpointRow {
   readonly created_at: Date
 }
 
-/** One with an entry that no checkpoint covers. */
-export async function findUncoveredAccount(sql: Sql, accounts: Accounts): Promise<string | undefined> {
-  const [row] = await sql<{ account_id: string }[]>`
+/** With an entry that no checkpoint covers. */
+export function listUncoveredAccounts(sql: Sql, accounts: Accounts, limit: number): Promise<{ account_id: string }[]> {
+  return sql<{ account_id: string }[]>`
     select a.account_id from accounts a
     where a.account_id ${accounts} and (
       exists (
@@ -80,8 +80,7 @@ export async function findUncoveredAccount(sql: Sql, accounts: Accounts): Promis
       ) >= coalesce((
         select max(c.tree_size) from checkpoints c where c.account_id = a.account_id and c.account_id ${accounts}
       ), 0))
-    order by a.account_id limit 1`
-  return row?.account_id
+    order by a.account_id limit ${limit}`
 }
 
 /** `size`: that of the newest one, as the account has it; a larger one is missing. -1 if that was changed. */

@@ -1,12 +1,11 @@
 import type { Sql } from 'postgres'
 import { OperatorError } from '../../src/contract/index.ts'
 import type { Job } from '../background-jobs.ts'
+import { forEachAccount, partialMessage } from '../db/accounts.ts'
 import { dbErrorCode } from '../db/errors.ts'
-import { NextAccount, partialMessage } from '../db/next-account.ts'
 import { unavailable } from '../failure.ts'
-import { noId } from '../ids.ts'
 import { type Pace, pauseAfter } from '../pace.ts'
-import { type BehindRow, countLeaves, countRecords, findBehind, findUncounted } from './queries.ts'
+import { type BehindRow, countLeaves, countRecords, findUncounted, listBehind } from './queries.ts'
 
 const maxLeavesPerBatch = 1000
 
@@ -18,38 +17,38 @@ const timeoutCode = '57014'
  */
 export async function countAll(sql: Sql, pace: Pace): Promise<number> {
   let counted = 0
-  let after = noId
-  let most = maxLeavesPerBatch
-  const failed: string[] = []
-  const accounts = new NextAccount(sql)
-  for (;;) {
-    const start = performance.now()
-    const behind = pace.signal.aborted ? undefined : await accounts.find(after, among => findBehind(sql, among))
-    if (!behind) break
-    const { accountId, leaves, size } = behind
-    try {
-      const { to, entries } = await countBatch(sql, behind, most)
-      counted += entries
-      if (to === size) after = accountId
-      most = to === size ? maxLeavesPerBatch : Math.min(2 * (to - leaves), maxLeavesPerBatch)
-    } catch (error) {
-      failed.push(`the account ${accountId}: ${dbErrorCode(error) ?? (error as Error).message}`)
-      after = accountId
-    }
-    await pauseAfter(start, pace)
+  const { failures, isPartial } = await forEachAccount(sql, {
+    signal: pace.signal,
+    list: (among, limit) => listBehind(sql, among, limit),
+    work: async behind => {
+      let [next, most]: [BehindRow, number] = [behind, maxLeavesPerBatch]
+      while (next.leaves < next.size && !pace.signal.aborted) {
+        const start = performance.now()
+        const to = await countBatch(sql, next, most)
+        await pauseAfter(start, pace)
+        if (to === null) break
+        counted += to - next.leaves
+        most = Math.min(2 * (to - next.leaves), maxLeavesPerBatch)
+        next = { ...next, leaves: to, revision: next.revision + 1 }
+      }
+      return next.leaves > behind.leaves
+    },
+  })
+  const [failed] = failures
+  if (failed) {
+    const first = `the account ${failed[0]}: ${dbErrorCode(failed[1]) ?? failed[1].message}`
+    throw new OperatorError(`${failures.length} accounts could not be counted, the first is ${first}`)
   }
-  if (failed.length > 0)
-    throw new OperatorError(`${failed.length} accounts could not be counted, the first is ${failed[0]}`)
-  if (accounts.isPartial) throw new OperatorError(partialMessage)
+  if (isPartial) throw new OperatorError(partialMessage)
   return counted
 }
 
-/** Halves `most` after each timeout. Returns the position up to which it counted. */
-async function countBatch(sql: Sql, behind: BehindRow, most: number): Promise<{ to: number; entries: number }> {
+/** Halves `most` after each timeout. Returns the position up to which it counted, or null if another node was faster. */
+async function countBatch(sql: Sql, behind: BehindRow, most: number): Promise<number | null> {
   const to = Math.min(behind.leaves + most, behind.size)
   const leaves = to - behind.leaves
   try {
-    return { to, entries: (await countLeaves(sql, behind.accountId, behind, to)) ? leaves : 0 }
+    return (await countLeaves(sql, behind.account_id, behind, to)) ? to : null
   } catch (error) {
     if (dbErrorCode(error) !== timeoutCode || leaves === 1) throw error
     return await countBatch(sql, behind, Math.ceil(leaves / 2))

@@ -1,8 +1,8 @@
 import type { Fragment, Sql } from 'postgres'
 import type { StatsQuery } from '../../src/contract/index.ts'
 import { entriesPerCheckpoint } from '../../src/evidence/dates.ts'
+import type { Accounts } from '../db/accounts.ts'
 import { toArrayLiteral } from '../db/fragments.ts'
-import type { Accounts } from '../db/next-account.ts'
 import { changes, everySite, isShared, isUncounted, mostVersions, otherGroups, progress } from './changes.ts'
 
 export interface StatsProgress {
@@ -12,13 +12,13 @@ export interface StatsProgress {
 }
 
 export interface BehindRow extends StatsProgress {
-  readonly accountId: string
+  readonly account_id: string
   readonly size: number
 }
 
-export async function findBehind(sql: Sql, accounts: Accounts): Promise<BehindRow | undefined> {
-  const [row] = await sql<BehindRow[]>`
-    select a.account_id as "accountId", coalesce(p.leaves, 0)::float8 as leaves,
+export function listBehind(sql: Sql, accounts: Accounts, limit: number): Promise<BehindRow[]> {
+  return sql<BehindRow[]>`
+    select a.account_id, coalesce(p.leaves, 0)::float8 as leaves,
       coalesce(p.revision, 0)::float8 as revision, last.leaf_index::float8 + 1 as size
     from accounts a left join statistics_progress p on p.account_id = a.account_id
     cross join lateral (
@@ -26,8 +26,7 @@ export async function findBehind(sql: Sql, accounts: Accounts): Promise<BehindRo
       where l.account_id = a.account_id and l.account_id ${accounts} and l.leaf_index >= coalesce(p.leaves, 0)
       order by l.leaf_index desc limit 1
     ) last
-    where a.account_id ${accounts} order by a.account_id limit 1`
-  return row
+    where a.account_id ${accounts} order by a.account_id limit ${limit}`
 }
 
 /** Returns the progress, and the records of the persons of `ids` with uncounted entries. */

@@ -2,9 +2,10 @@ import type { Logger } from 'pino'
 import type { Sql } from 'postgres'
 import { sha256 } from '../../src/evidence/bytes.ts'
 import type { Job } from '../background-jobs.ts'
+import { forEachAccount, partialMessage } from '../db/accounts.ts'
 import { requestTimestamp, type Tsa } from './authority.ts'
 import { type FailureReason, TimestampError } from './openssl.ts'
-import { findUnstamped, insertTimestamp } from './queries.ts'
+import { insertTimestamp, listUnstamped, type UnstampedCheckpoint } from './queries.ts'
 
 export interface TimestampCounts {
   countTimestamp(): void
@@ -21,8 +22,6 @@ interface Deps {
 
 const intervalMs = 15_000
 
-const maxPerRun = 100
-
 /** A starting node ignores older checkpoints. */
 const lookBackMs = 3 * 24 * 60 * 60 * 1000
 
@@ -31,7 +30,10 @@ const marginMs = 10 * 60 * 1000
 
 const maxBackoffMs = 10 * 60 * 1000
 
-/** Stamps the newest checkpoint first, because it covers all entries. Stops at a failure, and retries with exponential backoff. */
+/**
+ * Stamps the newest checkpoint of each account first, because it covers all entries. Stops at a failure of the authority,
+ * and retries with exponential backoff.
+ */
 export function timestampJob(deps: Deps): Job {
   const stamper = new Stamper(deps)
   return { name: 'timestamps', intervalMs, run: signal => stamper.run(signal) }
@@ -55,27 +57,49 @@ class Stamper {
     if (startedAt < this.#retryAt) return null
     this.#since ??= startedAt - lookBackMs
     let timestamps = 0
-    try {
-      for (let tries = 0; tries < maxPerRun && !signal.aborted; tries += 1) {
-        const isStored = await this.#stampNext(signal)
-        if (isStored === null) {
-          this.#since = Math.max(this.#since, startedAt - marginMs)
-          break
-        }
-        timestamps += isStored ? 1 : 0
-      }
-    } catch (error) {
-      if (!(error instanceof TimestampError)) throw error
-      if (!signal.aborted) this.#fail(error)
+    for (let stamped = 1; stamped > 0 && !signal.aborted && startedAt >= this.#retryAt; timestamps += stamped) {
+      const done = await this.#stampEach(signal)
+      stamped = done.stamped
+      if (done.isComplete) this.#since = Math.max(this.#since, startedAt - marginMs)
     }
     return timestamps > 0 ? { timestamps } : null
   }
 
-  /** Returns null if no checkpoint lacks a timestamp, false if another node was faster. */
-  async #stampNext(signal: AbortSignal): Promise<boolean | null> {
+  /** Stamps the newest such checkpoint of each account. */
+  async #stampEach(signal: AbortSignal): Promise<{ readonly stamped: number; readonly isComplete: boolean }> {
+    const { sql } = this.#deps
+    const since = new Date(this.#since ?? 0)
+    const failed = new AbortController()
+    let [found, stamped] = [0, 0]
+    const { failures, isPartial } = await forEachAccount(sql, {
+      signal: AbortSignal.any([signal, failed.signal]),
+      atOnce: 1, // an authority may limit requests
+      list: async (among, limit) => {
+        const rows = await listUnstamped(sql, among, { since, limit })
+        found += rows.length
+        return rows
+      },
+      work: async next => {
+        try {
+          const isStored = await this.#stamp(next, signal)
+          stamped += isStored ? 1 : 0
+          return isStored
+        } catch (error) {
+          if (!(error instanceof TimestampError)) throw error
+          if (!signal.aborted) this.#fail(error)
+          failed.abort()
+          return false
+        }
+      },
+    })
+    if (failures[0]) throw failures[0][1]
+    if (isPartial) throw new Error(partialMessage)
+    return { stamped, isComplete: found === 0 }
+  }
+
+  /** Returns false if another node was faster. */
+  async #stamp(next: UnstampedCheckpoint, signal: AbortSignal): Promise<boolean> {
     const { sql, tsa, logger, counts } = this.#deps
-    const next = await findUnstamped(sql, new Date(this.#since ?? 0))
-    if (!next) return null
     const token = await requestTimestamp(tsa, sha256(Buffer.from(next.document)), signal)
     const isStored = await insertTimestamp(sql, next, token)
     if (this.#failures > 0) logger.info({ failures: this.#failures }, 'timestamps work again')

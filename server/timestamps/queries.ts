@@ -1,4 +1,5 @@
 import type { Sql } from 'postgres'
+import type { Accounts } from '../db/accounts.ts'
 
 export interface UnstampedCheckpoint {
   readonly account_id: string
@@ -6,13 +7,18 @@ export interface UnstampedCheckpoint {
   readonly document: string
 }
 
-export async function findUnstamped(sql: Sql, since: Date): Promise<UnstampedCheckpoint | undefined> {
-  const [row] = await sql<UnstampedCheckpoint[]>`
-    select c.account_id, c.tree_size::float8 as tree_size, c.document from checkpoints c
-    where c.created_at > ${since} and not exists (
-      select 1 from timestamp_tokens t where t.account_id = c.account_id and t.tree_size = c.tree_size)
-    order by c.created_at desc limit 1`
-  return row
+/** Returns the newest of each account. */
+export function listUnstamped(
+  sql: Sql,
+  accounts: Accounts,
+  { since, limit }: { readonly since: Date; readonly limit: number },
+): Promise<UnstampedCheckpoint[]> {
+  return sql<UnstampedCheckpoint[]>`
+    select distinct on (c.account_id) c.account_id, c.tree_size::float8 as tree_size, c.document from checkpoints c
+    where c.account_id ${accounts} and c.created_at > ${since} and not exists (
+      select 1 from timestamp_tokens t
+      where t.account_id = c.account_id and t.account_id ${accounts} and t.tree_size = c.tree_size)
+    order by c.account_id, c.tree_size desc limit ${limit}`
 }
 
 /** Returns false if another node was faster. The checkpoint may then still lack a timestamp. */

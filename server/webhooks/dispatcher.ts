@@ -3,8 +3,8 @@ import type { Logger } from 'pino'
 import type { Sql } from 'postgres'
 import type { WebhookAttempt } from '../../src/contract/index.ts'
 import type { Job } from '../background-jobs.ts'
+import { AccountLists } from '../db/accounts.ts'
 import { dbErrorCode } from '../db/errors.ts'
-import { NextAccount } from '../db/next-account.ts'
 import { placeEntries, requestMs } from '../evidence/log.ts'
 import { noId } from '../ids.ts'
 import { type DueRow, listDue } from './queries.ts'
@@ -23,7 +23,7 @@ const intervalMs = 1000
 
 const maxTurns = 100
 
-/** While a server of a Citus cluster is down, each account is a query. */
+/** A statement waits for a server of a Citus cluster that hangs. */
 const partialPauseMs = 30_000
 
 /** Begins turns for the endpoints that are due. Nodes share the work: an endpoint is one node's for the time of a turn. */
@@ -51,14 +51,15 @@ export class Dispatcher {
     const { sql, now } = this.#deps
     if (performance.now() < this.#pausedUntil) return null
     setMaxListeners(0, signal) // each attempt has one
-    const accounts = new NextAccount(sql)
+    const accounts = new AccountLists(sql)
     const placed = new Map<string, Promise<unknown>>()
     for (let free = maxTurns - this.#turns.size; free > 0 && !signal.aborted; free = maxTurns - this.#turns.size) {
-      const among = { at: new Date(now()), limit: free }
-      const due = await accounts.find(this.#last, async next => undefinedIfEmpty(await listDue(sql, next, among)))
-      this.#last = due?.at(-1)?.account_id ?? noId
-      if (!due) break
-      for (const each of due) {
+      const at = new Date(now())
+      const { rows, isLast } = await accounts.list(this.#last, free, (among, limit) =>
+        listDue(sql, among, { at, limit }),
+      )
+      this.#last = isLast ? noId : (rows.at(-1)?.account_id ?? noId)
+      for (const each of rows) {
         const { account_id } = each
         const isPlaced =
           placed.get(account_id) ??
@@ -69,6 +70,7 @@ export class Dispatcher {
         placed.set(account_id, isPlaced)
         this.#begin(each, isPlaced, signal)
       }
+      if (isLast) break
     }
     if (accounts.isPartial) this.#pausedUntil = performance.now() + partialPauseMs
     return null
@@ -89,8 +91,4 @@ export class Dispatcher {
       .then(() => void this.#turns.delete(turn))
     this.#turns.add(turn)
   }
-}
-
-function undefinedIfEmpty<T>(rows: T[]): T[] | undefined {
-  return rows.length > 0 ? rows : undefined
 }

@@ -2,8 +2,8 @@ import type { Fragment, Sql } from 'postgres'
 import type { SignatureScheme, Webhook, WebhookAttempt } from '../../src/contract/index.ts'
 import { type Administrator, afterAccount, auditEntry, lockedAccount, target } from '../audit/entries.ts'
 import { shownUrl, webhookState } from '../audit/states.ts'
+import type { Accounts } from '../db/accounts.ts'
 import { staticFragment, toArrayLiteral } from '../db/fragments.ts'
-import type { Accounts } from '../db/next-account.ts'
 import type { Row } from '../db/rows.ts'
 
 export interface WebhookKey {

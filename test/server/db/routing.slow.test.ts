@@ -4,7 +4,7 @@ import { coverAccount } from '../../../server/evidence/log.ts'
 import { openSigner } from '../../../server/evidence/signer.ts'
 import { Quota } from '../../../server/quota/quota.ts'
 import { countBeforePurge } from '../../../server/stats/counting.ts'
-import { countLeaves, findBehind } from '../../../server/stats/queries.ts'
+import { countLeaves, listBehind } from '../../../server/stats/queries.ts'
 import { listDue } from '../../../server/webhooks/queries.ts'
 import { Sender } from '../../../server/webhooks/sender.ts'
 import { takeTurn } from '../../../server/webhooks/turn.ts'
@@ -69,7 +69,7 @@ describe.skipIf(!onCitus())('Citus', () => {
     for await (const _ of coverAccount({ sql, signer: await openSigner(service.sql, null) }, accountId));
     await countBeforePurge(sql, accountId, [live], new AbortController().signal)
     await countLeaves(sql, accountId, { leaves: 0, revision: 1 }, 5)
-    await findBehind(sql, sql`= ${accountId}`)
+    await listBehind(sql, sql`= ${accountId}`, 1)
     await listDue(sql, sql`= ${accountId}`, { at: new Date(), limit: 5 })
     const deps = { sql, sender: new Sender(new Set()), now: Date.now, signal: new AbortController().signal }
     await takeTurn(deps, { account_id: accountId, id: hookId })
