@@ -8,7 +8,14 @@ const { signal } = new AbortController()
 /** A node whose work is to move accounts from the plan `free` to `pro`. */
 function newNode() {
   const { sql } = database
-  const node = { begun: [] as string[], moved: 0, lists: 0, list, work, run: () => forEachAccount(sql, { signal, ...node }) }
+  const node = {
+    begun: [] as string[],
+    moved: 0,
+    lists: 0,
+    list,
+    work,
+    run: () => forEachAccount(sql, { signal, ...node }),
+  }
   async function list(among: ReturnType<typeof sql>, limit: number) {
     node.lists += 1
     return await sql<{ account_id: string }[]>`
