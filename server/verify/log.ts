@@ -62,9 +62,10 @@ function describe({ consent_id, version, ...entry }: Backdated): Found {
 class LogVerifier {
   readonly #sql: Sql
   readonly #log: AccountLog
-  readonly #leaves: AsyncGenerator<LeafRow, undefined>
-  /** Already read, possibly as part of a later checkpoint. */
-  #leaf: LeafRow | undefined
+  readonly #pages: AsyncGenerator<readonly LeafRow[], undefined>
+  /** The last page read, possibly with leaves of later checkpoints. */
+  #page: readonly LeafRow[] = []
+  #position = 0
   readonly #tree = new MerkleTree()
   /** Roots of those that became full since the last stored checkpoint. */
   readonly #tiles: Buffer[] = []
@@ -82,7 +83,10 @@ class LogVerifier {
   constructor(sql: Sql, log: AccountLog, size: number) {
     this.#sql = sql
     this.#log = log
-    this.#leaves = leavesBelow(sql, log.accountId, size)
+    this.#pages = pages(leavesPerPage, last => {
+      const range = { from: last ? last.leaf_index + 1 : 0, below: size }
+      return reading(() => listLeaves(sql, log.accountId, range, leavesPerPage))
+    })
   }
 
   async verifyKept(signed: SignedCheckpoint): Promise<Found[]> {
@@ -147,8 +151,8 @@ class LogVerifier {
   async #readLeaves(size: number, until: Date): Promise<Found[]> {
     const findings: Found[] = []
     while (this.#next < size) {
-      this.#leaf ??= (await this.#leaves.next()).value
-      const leaf = this.#leaf && this.#leaf.leaf_index < size ? this.#leaf : undefined
+      const next = this.#page[this.#position] ?? (await this.#readPage())
+      const leaf = next && next.leaf_index < size ? next : undefined
       const end = leaf?.leaf_index ?? size
       if (end > this.#next) {
         this.#unknownRoot = `leaf ${this.#next} is missing`
@@ -164,8 +168,14 @@ class LogVerifier {
     return findings
   }
 
+  async #readPage(): Promise<LeafRow | undefined> {
+    this.#page = (await this.#pages.next()).value ?? []
+    this.#position = 0
+    return this.#page[0]
+  }
+
   #append({ hash, consent_id, version, at }: LeafRow): Found[] {
-    this.#leaf = undefined
+    this.#position += 1
     const tile = this.#unknownRoot === null ? this.#tree.append(hash ?? Buffer.alloc(0)) : null
     if (tile) this.#tiles.push(tile)
     return toBackdated({ consent_id, version, at }, this.#log.withTimes ? this.before : null).map(describe)
@@ -183,15 +193,7 @@ class LogVerifier {
   }
 }
 
-const leavesPerPage = 5000
-
-async function* leavesBelow(sql: Sql, accountId: string, below: number): AsyncGenerator<LeafRow, undefined> {
-  const read = (last: LeafRow | undefined) => {
-    const range = { from: last ? last.leaf_index + 1 : 0, below }
-    return reading(() => listLeaves(sql, accountId, range, leavesPerPage))
-  }
-  for await (const page of pages(leavesPerPage, read)) yield* page
-}
+const leavesPerPage = 1000
 
 function findProofProblem(signed: SignedCheckpoint, { keys, documents }: KeyChain): string | null {
   const problem = findCheckpointProblem(signed, keys)

@@ -4,11 +4,6 @@ import type { FactColumns, Identity, Sealed, State } from '../../src/evidence/ch
 import { toArrayLiteral } from '../db/fragments.ts'
 import { type CheckpointRow, checkpointColumns, type LeafRow, withTime } from '../evidence/queries.ts'
 
-/** All fields are null without a record. */
-type RecordColumns = {
-  [Name in keyof StoredRecord as `r_${Name}`]: StoredRecord[Name] | null
-}
-
 export interface StoredRecord extends Identity, State {
   readonly id: string
   /** Null if the account does not have the site. */
@@ -32,11 +27,13 @@ export interface StoredRecord extends Identity, State {
   readonly gpc: boolean | null
   readonly origin: Buffer | null
   readonly has_body: boolean
-  readonly digits: string | null
 }
 
+/** As text, because PostgreSQL's numbers may have more digits than JavaScript reads. */
+type AsText<Row> = Omit<Row, 'preferences'> & { readonly preferences: string | null }
+
 /** Columns are null if missing, even those with `not null`. */
-export interface VersionRow extends State, FactColumns, RecordColumns {
+export interface VersionRow extends AsText<State>, FactColumns {
   readonly record_id: string | null
   readonly version: number | null
   readonly action: string | null
@@ -46,13 +43,15 @@ export interface VersionRow extends State, FactColumns, RecordColumns {
   readonly salt: Buffer | null
   readonly payload_hash: Buffer | null
   readonly sealed: Sealed | null
-  /** As text, if it may contain a number with more digits than a double. */
-  readonly digits: string | null
   readonly hash: Buffer | null
   readonly logged: Buffer | null
   /** Null until it is in the log. */
   readonly leaf_index: number | null
+  /** In the first row of the record; null in the others. */
+  readonly record: RecordRow | null
 }
+
+export type RecordRow = AsText<Omit<StoredRecord, 'chain_head'>> & { readonly chain_head: Buffer | null }
 
 /** Returns the next account, or `only`. Searches all tables: records of a missing account are forged. */
 export async function findNextAccount(
@@ -120,37 +119,73 @@ function within(sql: Sql, accountId: string, { after, upTo, ids }: Range, end: P
 }
 
 /**
- * Returns a row per version, with null for a missing part. One statement, so that a page is consistent. `offset 0` as
- * in `findFirstAnswers`.
+ * Returns a row per version, with null for a missing part, and the record in its first row. One statement, so that a
+ * page is consistent. `offset 0` as in `findFirstAnswers`.
  */
-export function listVersions(sql: Sql, accountId: string, range: Range, end: Position | null): Promise<VersionRow[]> {
+export async function listVersions(
+  sql: Sql,
+  accountId: string,
+  range: Range,
+  end: Position | null,
+): Promise<VersionRow[]> {
   const entries = within(sql, accountId, range, end)
-  const digits = sql`case when preferences::text ~ '[0-9.]{16}' then preferences::text end as digits`
-  return sql<VersionRow[]>`
-    with records as (select *, ${digits} from consents where ${recordsWithin(sql, accountId, range, end)}),
-      history as (select *, ${digits} from consent_history where ${entries}),
+  const rows = await sql`
+    with records as (select * from consents where ${recordsWithin(sql, accountId, range, end)}),
+      history as (select * from consent_history where ${entries}),
       log as (select consent_id, version, hash, leaf_index from log_entries where ${entries} and consent_id <> ${accountId}),
       versions as (
         select coalesce(h.consent_id, l.consent_id) as consent_id, coalesce(h.version, l.version) as version,
-          h.action, h.accepted, h.preferences, h.policy_version, h.changed_by, h.actor_id, h.created_at, h.salt,
-          h.payload_hash, h.hash, h.digits, h.given_at, h.file_sha256, h.gpc, h.circumstances, h.erased, h.sealed, l.hash as logged,
-          l.leaf_index::float8 as leaf_index
+          h.action, h.accepted, h.preferences::text as preferences, h.policy_version, h.changed_by, h.actor_id, h.created_at, h.salt,
+          h.payload_hash, h.hash, h.given_at, h.file_sha256, h.gpc, h.circumstances, h.erased, h.sealed, l.hash as logged,
+          l.leaf_index::float8 as leaf_index,
+          row_number() over (
+            partition by coalesce(h.consent_id, l.consent_id) order by coalesce(h.version, l.version)) as nth
         from history h full join log l on l.consent_id = h.consent_id and l.version = h.version)
-    select coalesce(r.id, v.consent_id) as record_id, v.*, r.id as r_id, s.id as r_site, s.sealed_proof as r_sealed_proof, r.site_id as r_site_id, r.consent_id as r_consent_id, r.subject_id as r_subject_id,
-      r.country as r_country, r.region as r_region, r.user_agent as r_user_agent, r.ip_network as r_ip_network,
-      r.accepted as r_accepted, r.preferences as r_preferences, r.policy_version as r_policy_version,
-      r.version as r_version, r.record_hash as r_record_hash, r.chain_head as r_chain_head,
-      r.created_at as r_created_at, r.updated_at as r_updated_at, r.deleted_at as r_deleted_at,
-      r.purged_at as r_purged_at, r.digits as r_digits, r.notice_locale as r_notice_locale,
-      r.notice_entry as r_notice_entry, r.expires_at as r_expires_at, r.given_at as r_given_at, r.gpc as r_gpc,
-      r.origin_system as r_origin_system, r.origin_id as r_origin_id, r.origin_evidence as r_origin_evidence,
-      o.origin as r_origin, o.body_hash is not null as r_has_body
-    from records r full join versions v on v.consent_id = r.id
+    select coalesce(r.id, v.consent_id), v.*, r.id, r.preferences::text, s.id, s.sealed_proof, o.origin,
+      o.body_hash is not null ${Object.keys(ownColumns).map(name => sql`, r.${sql(name)}`)}
+    from records r full join versions v on v.consent_id = r.id and v.nth = 1
       left join sites s on s.account_id = ${accountId} and s.id = r.site_id
       left join lateral (
         select origin, body_hash from origins where account_id = ${accountId} and consent_id = r.id offset 0
       ) o on true
-    order by record_id, v.version`
+    order by 1, v.version`.values()
+  return rows.map(values => {
+    const row = toObject(versionColumns, values, 0)
+    row['record'] = row['record'] === null ? null : toObject(recordColumns, values, versionWidth)
+    return row as unknown as VersionRow
+  })
+}
+
+/** In the order of `versions` in `listVersions`. */
+const versionColumns = {
+  ...{ record_id: null, consent_id: null, version: null, action: null, accepted: null, preferences: null },
+  ...{ policy_version: null, changed_by: null, actor_id: null, created_at: null, salt: null, payload_hash: null },
+  ...{ hash: null, given_at: null, file_sha256: null, gpc: null, circumstances: null, erased: null, sealed: null },
+  ...{ logged: null, leaf_index: null, nth: null, record: null },
+}
+
+const versionWidth = Object.keys(versionColumns).length
+
+/** Of `consents`. */
+const ownColumns = {
+  ...{ id: null, site_id: null, consent_id: null, subject_id: null, country: null, region: null, user_agent: null },
+  ...{ ip_network: null, accepted: null, policy_version: null, version: null, record_hash: null, chain_head: null },
+  ...{ created_at: null, updated_at: null, deleted_at: null, purged_at: null, notice_locale: null },
+  ...{ notice_entry: null, expires_at: null, given_at: null, gpc: null, origin_system: null, origin_id: null },
+  ...{ origin_evidence: null },
+}
+
+const recordColumns = { preferences: null, site: null, sealed_proof: null, origin: null, has_body: null, ...ownColumns }
+
+/** Copies the shape, because an object that grows member by member takes five times the memory. */
+function toObject(shape: object, values: readonly unknown[], from: number): Record<string, unknown> {
+  const object: Record<string, unknown> = { ...shape }
+  let index = from
+  for (const name in shape) {
+    object[name] = values[index]
+    index += 1
+  }
+  return object
 }
 
 export interface LooseOrigins {

@@ -17,6 +17,7 @@ import {
   listVersions,
   type Position,
   type Range,
+  type RecordRow,
   type StoredRecord,
   type VersionRow,
 } from './queries.ts'
@@ -29,7 +30,6 @@ export interface Stored {
   readonly id: string
   /** Read from the last page, which has the last entry. */
   record: StoredRecord | null
-  readonly isPurged: boolean
   /** Oldest first. Verified entries lose their preferences, because a history may exceed the memory. */
   readonly entries: ChainEntry[]
   readonly log: Map<number, Buffer>
@@ -37,8 +37,10 @@ export interface Stored {
   readonly answers: Answer[]
   /** Leaf of the first entry; null until it is in the log. */
   firstLeaf: number | null
-  /** Versions with a number that JavaScript cannot represent; null stands for the record. */
-  readonly inexact: (number | null)[]
+  /** False if a number in the record's preferences has more digits than a double. */
+  isExact: boolean
+  /** Versions with such a number. */
+  readonly inexact: number[]
 }
 
 interface Answer {
@@ -62,24 +64,17 @@ function addAnswer(answers: Answer[], { version, accepted, preferences }: ChainE
   if (answers.length > maxAnswers) answers.shift()
 }
 
-function newStored(row: VersionRow, id: string): Stored {
-  const inexact = isExact(row.r_digits) ? [] : [null]
-  return {
-    id,
-    record: null,
-    isPurged: row.r_purged_at !== null,
-    entries: [],
-    log: new Map(),
-    answers: [],
-    firstLeaf: null,
-    inexact,
-  }
+function newStored(id: string): Stored {
+  return { id, record: null, entries: [], log: new Map(), answers: [], firstLeaf: null, isExact: true, inexact: [] }
 }
 
 function add(stored: Stored, row: VersionRow, keepsAnswers: boolean): void {
-  if (row.r_id !== null) stored.record = toRecord(row)
+  if (row.record) {
+    stored.record = toRecord(row.record)
+    stored.isExact = isExact(row.record.preferences)
+  }
   if (row.version === null) return
-  if (!isExact(row.digits)) stored.inexact.push(row.version)
+  if (!isExact(row.preferences)) stored.inexact.push(row.version)
   if (row.logged) stored.log.set(row.version, row.logged)
   if (row.version === 1) stored.firstLeaf = row.leaf_index
   if (!row.hash) return
@@ -91,19 +86,19 @@ function add(stored: Stored, row: VersionRow, keepsAnswers: boolean): void {
   entries.push(entry)
 }
 
-/** PostgreSQL keeps more digits than JavaScript reads. */
+/** Only a number of 16 digits or more can have more than a double. */
 function isExact(json: string | null): boolean {
-  return json === null || attempt(() => [parseExactJson(json)]) !== null
+  return json === null || !/[\d.]{16}/.test(json) || attempt(() => [parseExactJson(json)]) !== null
 }
 
 /** Missing columns become empty values, which match no hash. */
 function toEntry(row: VersionRow, version: number, hash: Buffer): ChainEntry {
-  const { accepted, preferences, policy_version, salt, sealed } = row
+  const { accepted, policy_version, salt, sealed } = row
   return {
     version,
     action: row.action ?? '',
     accepted,
-    preferences,
+    preferences: JSON.parse(row.preferences ?? 'null'),
     policy_version,
     actor: { kind: row.changed_by ?? '', id: row.actor_id },
     at: row.created_at ?? new Date(Number.NaN),
@@ -115,22 +110,22 @@ function toEntry(row: VersionRow, version: number, hash: Buffer): ChainEntry {
   }
 }
 
-function toRecord(row: VersionRow): StoredRecord {
-  const record: Record<string, unknown> = {}
-  for (const [name, value] of Object.entries(row)) if (name.startsWith('r_')) record[name.slice(2)] = value
-  record['chain_head'] ??= Buffer.alloc(0)
-  return record as unknown as StoredRecord
+function toRecord(row: RecordRow): StoredRecord {
+  const preferences = JSON.parse(row.preferences ?? 'null')
+  return { ...row, preferences, chain_head: row.chain_head ?? Buffer.alloc(0) }
 }
 
 function verifyStored(scope: Scope, stored: Stored): Finding[] {
-  const { id, record, isPurged, entries, log, inexact } = stored
+  const { id, record, entries, log, isExact, inexact } = stored
   if (entries.length === 0 || !record) return [findAbsence({ record, entries, log })]
-  const { record_hash: recordHash, ...identity } = record
+  const { record_hash: recordHash, purged_at } = record
   const found = findInLog(entries, log)
   const moved = new Set(found.flatMap(({ version, problem }) => (problem === 'reordered' ? version : [])))
-  const history = verifyHistory({ id, recordHash, identity, isPurged }, entries)
+  const history = verifyHistory({ id, recordHash, identity: record, isPurged: purged_at !== null }, entries)
   const chain = history.filter(({ version }) => version === null || !moved.has(version))
-  const numbers = inexact.map((version): Finding => ({ version, problem: 'changed', detail: inexactDetail }))
+  const numbers = [...(isExact ? [] : [null]), ...inexact].map(
+    (version): Finding => ({ version, problem: 'changed', detail: inexactDetail }),
+  )
   const isReported = new Set(chain.map(({ version }) => version))
   const logged = found.filter(({ version }) => !isReported.has(version))
   return [
@@ -154,10 +149,11 @@ function findAbsence({ record, entries, log }: Pick<Stored, 'record' | 'entries'
 function findInLog(entries: readonly ChainEntry[], log: Stored['log']): Finding[] {
   const findings: Finding[] = []
   const last = entries.at(-1)?.version ?? 0
-  const known = new Map([...log].map(([version, hash]) => [hash.toString('hex'), version]))
+  let known: Map<string, number> | undefined
   for (const { version, hash } of entries) {
     const logged = log.get(version)
     if (logged?.equals(hash)) continue
+    known ??= new Map([...log].map(([version, logged]) => [logged.toString('hex'), version]))
     const other = known.get(hash.toString('hex'))
     if (other !== undefined) {
       findings.push({ version, problem: 'reordered', detail: `is version ${other} in the log` })
@@ -185,15 +181,13 @@ function findInRecord(record: StoredRecord, entries: readonly ChainEntry[]): Fin
   const isAnswer = record.accepted === last.accepted && record.policy_version === last.policy_version
   const arePreferences = attempt(() => sameJson(record.preferences, last.preferences)) // throws for no JSON number
   if (!isAnswer || !arePreferences) found('changed', 'its state is not that of its last entry')
-  const times: [string, Date | null, number | null][] = [
-    ['created_at', record.created_at, readInstant(record.id).getTime()],
-    ['updated_at', record.updated_at, last.at.getTime()],
-    ['deleted_at', record.deleted_at, findDeletion(entries)?.at.getTime() ?? null],
-    ['purged_at', record.purged_at, isPurging(record, last) ? null : timeOf('purged')],
-  ]
-  for (const [name, time, expected] of times) {
-    if ((time?.getTime() ?? null) !== expected) found('changed', `its ${name} does not match its history`)
+  const compare = (name: 'created_at' | 'updated_at' | 'deleted_at' | 'purged_at', expected: number | null) => {
+    if ((record[name]?.getTime() ?? null) !== expected) found('changed', `its ${name} does not match its history`)
   }
+  compare('created_at', readInstant(record.id).getTime())
+  compare('updated_at', last.at.getTime())
+  compare('deleted_at', findDeletion(entries)?.at.getTime() ?? null)
+  compare('purged_at', isPurging(record, last) ? null : timeOf('purged'))
   if (record.site === null) found('changed', 'the account does not have its site')
   return findings
 }
@@ -233,7 +227,8 @@ function isPurging({ purged_at }: StoredRecord, last: ChainEntry): boolean {
   return last.action === 'purged' && purged_at === null
 }
 
-const rowsPerPage = 1000
+/** Few, because rows that outlive the young heap cost more than statements. */
+const rowsPerPage = 250
 
 /** Skips records created meanwhile; otherwise it might never end. */
 export async function* verifyRecords(
@@ -316,7 +311,7 @@ async function* readRecords(sql: Sql, accountId: string, range: Range): AsyncGen
     page.catch(() => {})
     for (const row of rows) {
       if (row.record_id === null) continue // taken from a record, which is reported
-      add(lastOf(records, row, row.record_id), row, range.keepsAnswers === true)
+      add(lastOf(records, row.record_id), row, range.keepsAnswers === true)
     }
     const incomplete = end ? records.splice(-1) : []
     if (records.length > 0) yield records
@@ -325,10 +320,10 @@ async function* readRecords(sql: Sql, accountId: string, range: Range): AsyncGen
   }
 }
 
-function lastOf(records: Stored[], row: VersionRow, id: string): Stored {
+function lastOf(records: Stored[], id: string): Stored {
   const last = records.at(-1)
   if (last?.id === id) return last
-  const stored = newStored(row, id)
+  const stored = newStored(id)
   records.push(stored)
   return stored
 }

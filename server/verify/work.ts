@@ -29,7 +29,7 @@ export function attempt<T>(read: () => T): T | null {
 export async function* pages<Row>(
   limit: number,
   read: (after: Row | undefined) => Promise<readonly Row[]>,
-): AsyncGenerator<readonly Row[]> {
+): AsyncGenerator<readonly Row[], undefined> {
   for (let after: Row | undefined; ; ) {
     const rows = await read(after)
     yield rows

@@ -6,14 +6,14 @@ export function jcs(value: object): Buffer {
 }
 
 /** JCS (RFC 8785). @throws for lone surrogates and NaN */
-export function canonical(value: object): string {
+export function canonical(value: unknown): string {
   if (isPlain(value)) return JSON.stringify(sortNames(value))
   return canonicalize(value) ?? ''
 }
 
 /** The order of names does not matter. */
 export function sameJson(one: unknown, other: unknown): boolean {
-  return canonicalize(one) === canonicalize(other)
+  return canonical(one) === canonical(other)
 }
 
 /** True if `JSON.stringify` with sorted names is canonical. Objects enumerate names that look like numbers first. */

@@ -10,6 +10,7 @@ import {
   hashRecord,
   hashSealed,
   type Identity,
+  type ShownSealed,
 } from './chain.ts'
 import { areCircumstances, personalOf } from './circumstances.ts'
 
@@ -32,10 +33,9 @@ interface ChainRecord {
 export function verifyHistory(record: ChainRecord, entries: readonly ChainEntry[]): Finding[] {
   const purge = entries.findLastIndex(({ action }) => action === 'purged')
   const anchor = entries[Math.max(purge, 0)]
-  const findings = [
-    ...verifyVersions(entries),
-    ...entries.flatMap((entry, index) => verifyEntry(record.id, entry, entries.slice(Math.max(index - 2, 0), index))),
-  ]
+  const findings = verifyVersions(entries)
+  for (const [index, entry] of entries.entries())
+    findings.push(...verifyEntry(record.id, entry, entries[index - 1], entries[index - 2]))
   let previous: Previous = { version: 0, hashes: [null] }
   for (const [index, entry] of entries.entries()) {
     const expected = expectPayload(record, entries, purge, index)
@@ -137,11 +137,18 @@ function changed({ version }: ChainEntry, detail: string): Finding {
   return { version, problem: 'changed', detail }
 }
 
-/** `last`: the two entries before it. */
-function verifyEntry(id: string, entry: ChainEntry, last: readonly ChainEntry[]): Finding[] {
-  const before = last.at(-1)
-  const details = [...verifyPlace(id, entry, before), ...verifyFacts(entry, before), ...verifySealed(entry)]
-  return [...verifyAction(entry, before, last.at(-2)), ...details.map(detail => changed(entry, detail))]
+/** `before`, `earlier`: the two entries before it. */
+function* verifyEntry(
+  id: string,
+  entry: ChainEntry,
+  before: ChainEntry | undefined,
+  earlier: ChainEntry | undefined,
+): Generator<Finding> {
+  yield* verifyAction(entry, before, earlier)
+  for (const detail of verifyPlace(id, entry, before)) yield changed(entry, detail)
+  if (entry.facts || entry.action === 'imported')
+    for (const detail of verifyFacts(entry, before)) yield changed(entry, detail)
+  if (entry.sealed) for (const detail of verifySealed(entry, entry.sealed)) yield changed(entry, detail)
 }
 
 /** Only the service has no actor id: null and zeros hash alike. */
@@ -169,8 +176,7 @@ function* verifyFacts(entry: ChainEntry, before: ChainEntry | undefined): Genera
 
 const answers = ['created', 'imported', 'updated']
 
-function* verifySealed({ action, salt, sealed }: ChainEntry): Generator<string> {
-  if (!sealed) return
+function* verifySealed({ action, salt }: ChainEntry, sealed: ShownSealed): Generator<string> {
   const { basis, until, proof_hash, subject_hmac, answers: given } = sealed
   if (action !== 'purged' || salt === null) yield 'has a sealed proof that it cannot have'
   if (typeof basis !== 'string' || !isInstant(until)) yield 'does not say why or until when its sealed proof is kept'

@@ -1,15 +1,14 @@
-import { sha256 } from './bytes.ts'
+import { Preimage, sha256 } from './bytes.ts'
 
-const leafPrefix = Buffer.of(0)
-const nodePrefix = Buffer.of(1)
+const preimage = new Preimage()
 
 /** `SHA-256(0x00 || data)` (RFC 9162 section 2.1.1). */
 export function leafHash(data: Buffer): Buffer {
-  return sha256(Buffer.concat([leafPrefix, data]))
+  return preimage.start().uint8(0).bytes(data).sha256()
 }
 
 export function nodeHash(left: Buffer, right: Buffer): Buffer {
-  return sha256(Buffer.concat([nodePrefix, left, right]))
+  return preimage.start().uint8(1).bytes(left).bytes(right).sha256()
 }
 
 const hashBytes = 32

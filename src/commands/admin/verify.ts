@@ -8,6 +8,7 @@ import type { Context } from '../../context.ts'
 import type { Inspected } from '../../contract/server.ts'
 import { Uuid } from '../../contract/values.ts'
 import { dataError, exit } from '../../errors/errors.ts'
+import { limitHeapGrowth } from '../../io/memory.ts'
 import { findingView } from '../../views/verification.ts'
 
 const Options = z.strictObject({
@@ -37,6 +38,7 @@ Examples:
     .action(
       action(ctx, Options, findingView, async (_, { account, checkpoint, tsaCa, ...options }) => {
         const kept = checkpoint === undefined ? [] : await readKeptFile(checkpoint)
+        limitHeapGrowth()
         const { verifyDatabase } = await ctx.loadServer()
         const scope = { account, kept, tsaCa, signal: ctx.interruption }
         const { findings, inspected } = verifyDatabase(options, scope, serverHost(ctx))
