@@ -124,6 +124,18 @@ describe.skipIf(isSkipped)('admin verify checks every account', () => {
   )
 })
 
+it.skipIf(isSkipped)('when a record has a second, older row, admin verify names it', async () => {
+  const { sql } = service
+  await sql`insert into consents select * from consents where id = ${id}`
+  await sql`update consents set version = 1 where ctid = (select min(ctid) from consents where id = ${id})`
+  try {
+    expect((await verified(sql)).findings).toContainEqual(expect.objectContaining({ consent_id: id }))
+  } finally {
+    await sql`delete from consents`
+    await sql`insert into consents select * from saved_consents`
+  }
+})
+
 it('the evidence page lists the columns that no check covers', () => {
   const page = readFileSync(new URL('../../../src/evidence/limits.md', import.meta.url), 'utf8')
   const [, listed = ''] = /a column that no check looks at\*\*:([^;]*)/.exec(page) ?? []
