@@ -38,6 +38,9 @@ export interface ValueRow {
   readonly table: string
   readonly value: string
   readonly count: number
+  readonly column: string
+  /** The first row with it. */
+  readonly first: string
   /** Null without an entry in the map. */
   readonly becomes: string | number | null
 }
@@ -54,5 +57,7 @@ export const valueView: View<ValueRow> = {
       whole: true,
       rank: 2,
     }),
+    field('column', { rank: 5 }),
+    field('first', { rank: 6 }),
   ],
 }

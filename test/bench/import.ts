@@ -103,11 +103,15 @@ const mapOfPersons = {
   system: 'bench',
   container: { kind: 'csv' },
   rows: 'answer',
-  fields: { origin_id: 'person', given_at: 'at', subject_id: 'person' },
+  fields: {
+    origin_id: 'person',
+    given_at: 'at',
+    accepted: 'answer',
+    subject_id: 'person',
+    'pref.marketing': 'marketing',
+  },
   time: { formats: ['rfc3339'] },
-  accepted: { path: 'answer', values: { yes: 'yes', no: 'no' } },
-  purposes: [{ from: 'field', path: 'marketing' }],
-  names: { marketing: 'marketing' },
+  accepted: { values: { yes: 'yes', no: 'no' } },
   values: { true: 'yes', false: 'no' },
 }
 

@@ -21,9 +21,9 @@ const map = {
   system: 'crm',
   container: { kind: 'csv' },
   rows: 'answer',
-  fields: { origin_id: 'person', given_at: 'at', subject_id: 'person', consent_id: 'person' },
+  fields: { origin_id: 'person', given_at: 'at', accepted: 'answer', subject_id: 'person', consent_id: 'person' },
   time: { formats: ['rfc3339'] },
-  accepted: { path: 'answer', values: { yes: 'yes', no: 'no', seen: 'left_out' } },
+  accepted: { values: { yes: 'yes', no: 'no', seen: 'left_out' } },
 }
 
 function rowsOf(person: number): string {

@@ -44,7 +44,7 @@ The flags from --method to --note tell how the answer was given, which the histo
 With --file each line is a JSON object with the fields of a new record: site_id, consent_id, subject_id,
 accepted, preferences, policy_version, ip_address, user_agent, notice_locale, circumstances. A CSV has these
 columns: preferences and circumstances contain a JSON object, pref.NAME one preference, typed as with --pref,
-circumstances.method and the like one circumstance; an empty cell is a missing field. For a CSV with other columns --map-init writes a map to edit, and --map uses it.
+circumstances.method and the like one circumstance; an empty cell is a missing field. For a CSV with other columns --map-out writes a map to edit, and --map uses it.
 
 A file is validated before anything is sent. Results are printed in the order of the lines. --resume continues
 a job that was stopped or killed: it retries failed lines, and creates no record twice. "--resume last" is the
@@ -96,13 +96,13 @@ async function askForFields({ io, interruption }: Context): Promise<Pick<Fields,
 }
 
 async function initMap(ctx: Context, { file, ...flags }: Fields, path: string): Promise<undefined> {
-  if (file === undefined) throw usageError('--map-init requires --file')
+  if (file === undefined) throw usageError('--map-out requires --file')
   const format = flags.format ?? formatOf(file)
   if (format === 'ndjson')
-    throw usageError('--map-init works only with CSV and TSV', 'if the file is CSV, use --format csv')
+    throw usageError('--map-out works only with CSV and TSV', 'if the file is CSV, use --format csv')
   const [{ newRecords }, { describeMap, writeMap }] = await Promise.all([
     import('./bulk/creates.ts'),
-    import('./map-init.ts'),
+    import('./map-out.ts'),
   ])
   const source = {
     name: nameOf(file),
@@ -131,7 +131,7 @@ function blameDefaultSite({ settings: { site, profile } }: Context, error: unkno
 
 async function run(ctx: Context, options: Fields) {
   const imported = toCreateOptions(options, ctx.settings.site?.value)
-  if (imported && options.mapInit !== undefined) return await initMap(ctx, options, options.mapInit)
+  if (imported && options.mapOut !== undefined) return await initMap(ctx, options, options.mapOut)
   if (imported) {
     const { runLineJob } = await import('./bulk/run.ts')
     const { site } = imported

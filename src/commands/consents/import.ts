@@ -12,6 +12,7 @@ import { PolicyVersion } from '../../contract/values.ts'
 import { CliError, dataError, type Exit, exit, usageError } from '../../errors/errors.ts'
 import { exitOf } from '../../errors/explain.ts'
 import { report } from '../../errors/report.ts'
+import { isEncoding } from '../../io/encoding.ts'
 import { interruptedError } from '../../io/io.ts'
 import { limitHeapGrowth } from '../../io/memory.ts'
 import { requireFree } from '../../io/new-file.ts'
@@ -25,7 +26,8 @@ const Options = z.strictObject({
   operands: z.array(nonEmpty).default([]),
   from: z.enum(formatNames, `must be one of ${formatNames.join(', ')}`).optional(),
   map: nonEmpty.optional(),
-  mapInit: nonEmpty.optional(),
+  encoding: nonEmpty.refine(isEncoding, 'must be an encoding, such as windows-1252').optional(),
+  mapOut: nonEmpty.optional(),
   site: nonEmpty.optional(),
   policyVersion: z
     .string()
@@ -54,7 +56,7 @@ create --name import --scope import --scope read.
 --dry-run prints every distinct value with its count and its meaning, and sends no record. With a site, a key and an
 instance it also checks scope, site and quota by reads. It exits as the import would if the instance accepted all records.
 
-An undecided value stops the import (exit 5): --map-init writes a map of these values to edit, and --map uses it. An
+An undecided value stops the import (exit 5): --map-out writes a map of these values to edit, and --map uses it. An
 invalid row rejects its person with all rows: --refused-out lists them. An unreadable row stops the import. Local times
 need --timezone. --policy-version sets the version of all answers, for files without one. There is no default. It is not
 allowed if the map already names the version. In the fields of a map circumstances.method and the like say how an answer
@@ -82,9 +84,10 @@ export function importCommand(command: Command, ctx: Context): void {
     .option('--site <site>', 'site of the records, by name or id')
     .option('--dry-run', 'send no record: print each value with its meaning, and check the instance')
     .option('--map <file>', 'a JSON file that maps the columns and values')
-    .option('--map-init <path>', 'write a map of undecided values, or of a CSV, to a new file to edit')
+    .option('--map-out <path>', 'write a map of undecided values, or of a CSV, to a new file to edit')
     .option('--policy-version <n>', 'policy version of all answers')
     .option('--timezone <zone>', 'time zone of local times, such as Europe/Berlin')
+    .option('--encoding <name>', 'encoding of files that are not UTF-8, such as windows-1252')
     .option('--csv-unguard', "remove the ' that guards cells beginning with = + - @ in CSV")
     .option('--refused-out <path>', 'write a list of rejected rows to a new file')
     .option('--failed-out <path>', 'write the records that the instance rejected to a new file')
@@ -101,8 +104,8 @@ async function run(ctx: Context, options: ImportFlags): Promise<Output<unknown>>
   const { resume, dryRun } = options
   ctx.useJsonMessages()
   if (resume !== undefined) return await resumeImport(ctx, options, resume)
-  if (options.from === 'csv' && options.map === undefined && options.mapInit !== undefined)
-    return await initMap(ctx, options, options.mapInit)
+  if (options.from === 'csv' && options.map === undefined && options.mapOut !== undefined)
+    return await initMap(ctx, options, options.mapOut)
   const { format, map } = await readMap(ctx, options)
   if (dryRun) return await preview(ctx, options, format, map)
   const asks = mustPrompt(ctx, options, { action: 'import' })
@@ -164,10 +167,14 @@ async function resumeImport(ctx: Context, options: ImportFlags, job: string): Pr
 }
 
 /** A CSV has no default map. */
-async function initMap(ctx: Context, { operands: [file] }: ImportFlags, path: string): Promise<Output<unknown>> {
+async function initMap(
+  ctx: Context,
+  { operands: [file], encoding }: ImportFlags,
+  path: string,
+): Promise<Output<unknown>> {
   if (file === undefined) throw usageError('no file to import', 'name it: consentctl import FILE --from csv')
   const [{ describeMap, writeMap }, { openSource }] = await Promise.all([
-    import('./map-init.ts'),
+    import('./map-out.ts'),
     import('./import/prepare/source.ts'),
   ])
   const fields = ['subject_id', 'consent_id', 'policy_version', 'ip_address', 'user_agent', 'accepted']
@@ -175,7 +182,7 @@ async function initMap(ctx: Context, { operands: [file] }: ImportFlags, path: st
   try {
     const { value: part } = await source.parts(undefined).next()
     if (!part) throw usageError(`${file} has no header`)
-    const map = await writeMap({ ...part, path, fields, isImport: true })
+    const map = await writeMap({ ...part, path, fields, encoding, isImport: true })
     for (const line of describeMap(map, path, part.name)) await ctx.say(line)
   } finally {
     await source.close()
@@ -185,12 +192,12 @@ async function initMap(ctx: Context, { operands: [file] }: ImportFlags, path: st
   return many(valueView, pagesOf([]))
 }
 
-async function readMap({ io }: Context, { operands, from, map }: ImportFlags) {
+async function readMap({ io }: Context, { operands, from, map, encoding }: ImportFlags) {
   if (operands.length === 0) throw usageError('no file to import', 'name it: consentctl import FILE --from FORMAT')
   if (from === undefined)
     throw usageError('--from is missing', `the tool that wrote the files: ${formatNames.join(', ')}`)
   const { loadMap } = await import('./import/prepare/formats.ts')
-  return { format: from, map: await loadMap(io, from, map) }
+  return { format: from, map: await loadMap(io, from, { map, encoding }) }
 }
 
 async function preview(ctx: Context, options: ImportFlags, format: FormatName, map: ImportMap) {
@@ -302,16 +309,16 @@ async function stop(ctx: Context, options: ImportFlags, { values, undecided, unr
   return many(valueView, pagesOf(values), { exit: () => exit.rejected })
 }
 
-async function reportUndecided(ctx: Context, { mapInit, map }: ImportFlags, values: Prepared['values']) {
+async function reportUndecided(ctx: Context, { mapOut, map }: ImportFlags, values: Prepared['values']) {
   const open = values.filter(({ becomes }) => becomes === null)
-  if (mapInit !== undefined) {
-    const { writeUndecided } = await import('./map-init.ts')
-    await writeUndecided(ctx.io, open, { path: mapInit, map })
+  if (mapOut !== undefined) {
+    const { writeUndecided } = await import('./map-out.ts')
+    await writeUndecided(ctx.io, open, { path: mapOut, map })
   }
   const hint =
-    mapInit === undefined
-      ? 'write them into a map to edit: --dry-run --map-init FILE'
-      : `edit ${mapInit}, then use --map ${mapInit}`
+    mapOut === undefined
+      ? 'write them into a map to edit: --dry-run --map-out FILE'
+      : `edit ${mapOut}, then use --map ${mapOut}`
   const message = `${formatCount(open.length, 'value')} of the files ${open.length === 1 ? 'has' : 'have'} no decision: nothing was sent`
   await report(ctx, new CliError('undecided', exit.rejected, message, { hint }))
 }

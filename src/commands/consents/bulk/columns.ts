@@ -186,7 +186,7 @@ function unknownColumn(column: string, fields: readonly string[], noun: string) 
     `the header's "${column}" is not a field of ${noun}`,
     fields.includes('id')
       ? `name the columns that count, such as --map id=ID,accepted=Status, or use ${fieldNames(fields)}`
-      : `map the columns with --map (--map-init FILE writes a map to edit), or use ${fieldNames(fields)}`,
+      : `map the columns with --map (--map-out FILE writes a map to edit), or use ${fieldNames(fields)}`,
   )
 }
 

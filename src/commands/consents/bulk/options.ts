@@ -37,7 +37,7 @@ export const lineFlagOptions = {
 
 export const createFlagOptions = {
   ...lineFlagOptions,
-  mapInit: nonEmpty.optional(),
+  mapOut: nonEmpty.optional(),
   batch: z.boolean().optional(),
   dryRun: z.literal(true).optional(),
 }
@@ -52,7 +52,7 @@ export function addCreateFlags(command: Command): Command {
     file: 'create a record for each line of a file, or of standard input',
     resume: 'resume an import that was stopped',
   })
-    .option('--map-init <path>', 'write a map of the columns to a new file to edit, and send nothing')
+    .option('--map-out <path>', 'write a map of the columns to a new file to edit, and send nothing')
     .option('--no-batch', 'send each line in its own request, even if batches are possible')
     .option('--dry-run', 'send nothing: print the request, or check every line of a file')
 }

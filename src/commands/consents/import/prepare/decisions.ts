@@ -9,6 +9,8 @@ type Decision = string | number | false | undefined
 
 interface Counted {
   readonly decision: Decision
+  readonly column: string
+  readonly first: string
   count: number
 }
 
@@ -19,17 +21,18 @@ const order: readonly Table[] = ['event', 'accepted', 'names', 'values', 'policy
 
 export type Decisions = ReturnType<typeof openDecisions>
 
-export function openDecisions(map: ImportMap) {
+/** `placeOf` names the row that is being read, such as `export.csv:3`. */
+export function openDecisions(map: ImportMap, placeOf: () => string) {
   const deciders: Readonly<Record<Table, (value: string) => Decision>> = {
     event: tableDecider(map.event?.values),
-    accepted: tableDecider('values' in map.accepted ? map.accepted.values : undefined),
+    accepted: tableDecider({ ...map.values, ...map.accepted?.values }),
     names: nameDecider(map),
     values: tableDecider(map.values),
     policy_versions: versionDecider(map),
   }
   const seen = new Map(order.map(table => [table, new Map<string, Counted>()]))
   let undecided = 0
-  const count = (table: Table, value: string): Counted => {
+  const count = (table: Table, value: string, column: string): Counted => {
     const values = seen.get(table) as Map<string, Counted>
     const known = values.get(value)
     if (known) return known
@@ -38,14 +41,14 @@ export function openDecisions(map: ImportMap) {
         `the map's ${table} would have over ${maxValues.toLocaleString('en-US')} values`,
         'the map may name the wrong column',
       )
-    const counted = { decision: deciders[table](value), count: 0 }
+    const counted = { decision: deciders[table](value), column, first: placeOf(), count: 0 }
     if (counted.decision === undefined) undecided += 1
     values.set(value, counted)
     return counted
   }
   return {
-    decide: (table: Table, value: string): Decision => {
-      const counted = count(table, value)
+    decide: (table: Table, value: string, column: string): Decision => {
+      const counted = count(table, value, column)
       counted.count += 1
       return counted.decision
     },
@@ -55,10 +58,12 @@ export function openDecisions(map: ImportMap) {
       order.flatMap(table =>
         [...(seen.get(table) ?? [])]
           .sort(([a, { count: ofA }], [b, { count: ofB }]) => ofB - ofA || (a < b ? -1 : 1))
-          .map(([value, { decision, count }]) => ({
+          .map(([value, { decision, column, first, count }]) => ({
             table,
             value,
             count,
+            column,
+            first,
             becomes: decision === undefined ? null : decision === false ? 'dropped' : decision,
           })),
       ),

@@ -4,9 +4,9 @@ import { usageError } from '../../../../errors/errors.ts'
 import { jcs } from '../../../../evidence/canonical.ts'
 import { readText } from '../../../../io/input.ts'
 import type { Io } from '../../../../io/io.ts'
-import { preferenceName } from '../../bulk/map.ts'
 import { readObject } from '../../fields.ts'
 import { ImportMap } from './map.ts'
+import { describeIssue, explainIssue } from './map-errors.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -27,38 +27,20 @@ export type FormatName = keyof typeof formats
 
 export const formatNames = Object.keys(formats) as FormatName[]
 
-/** The format's map, extended by `--map`. @throws UsageError if that is unreadable or the result invalid */
-export async function loadMap(io: Io, format: FormatName, path: string | undefined): Promise<ImportMap> {
+interface Own {
+  /** Path of `--map`. */
+  readonly map: string | undefined
+  readonly encoding: string | undefined
+}
+
+/** The format's map, extended by `--map` and `--encoding`. @throws UsageError if that is unreadable or the result invalid */
+export async function loadMap(io: Io, format: FormatName, { map: path, encoding }: Own): Promise<ImportMap> {
   const base: Fields = (await formats[format]()).default
   const own = path === undefined ? {} : readObject(await readText(io, path), path)
   if (format === 'csv' && path !== undefined) requireSystem(own, path)
-  return parseMap(extend(base, inFull(own, base)), path, format)
-}
-
-/** `fields` may also name the columns of the answer and of preferences (`pref.NAME`), whose meanings are in `values`. */
-function inFull({ fields, ...map }: Fields, base: Fields): Fields {
-  if (!isTable(fields)) return fields === undefined ? map : { fields, ...map }
-  const given = Object.entries(fields).filter(([, source]) => source !== null)
-  const preferences = given.flatMap(([field, path]) => {
-    const name = preferenceName(field)
-    return name === undefined ? [] : [{ from: 'field', path, name }]
-  })
-  const { accepted, ...others } = Object.fromEntries(given.filter(([field]) => preferenceName(field) === undefined))
-  const tableOf = (name: string): Fields => (isTable(map[name]) ? map[name] : {})
-  const answer = { ...tableOf('accepted'), path: accepted }
-  const purposes = [...((map['purposes'] ?? base['purposes'] ?? []) as unknown[]), ...preferences]
-  const names = { ...Object.fromEntries(preferences.map(({ name }) => [name, name])), ...tableOf('names') }
-  return {
-    ...map,
-    fields: others,
-    ...(accepted !== undefined && {
-      accepted: {
-        ...answer,
-        values: { ...tableOf('values'), ...(tableOf('accepted')['values'] as Fields | undefined) },
-      },
-    }),
-    ...(preferences.length > 0 && { purposes, names }),
-  }
+  const map = extend(base, own)
+  const container = { ...(map['container'] as Fields | undefined), encoding }
+  return parseMap(encoding === undefined ? map : { ...map, container }, path, format)
 }
 
 /** Ids are unique only within a tool. */
@@ -75,15 +57,14 @@ export function digestOf(map: ImportMap): string {
 }
 
 function parseMap(given: Fields, path: string | undefined, format: FormatName): ImportMap {
-  const { data, error } = ImportMap.safeParse(given)
+  const { data, error } = ImportMap.safeParse(given, { error: describeIssue })
   if (data) return data
   const issue = error?.issues[0] as z.core.$ZodIssue
-  const missing = issue.path.join('.') || 'the map'
-  if (path !== undefined) throw usageError(`${path}: ${missing}: ${issue.message}`)
+  if (path !== undefined) throw usageError(`${path}: ${explainIssue(issue, given)}`, 'see consentctl help import')
   if (format === 'csv')
-    throw usageError('a CSV requires a map of its columns', 'name it with --map; --map-init FILE writes one to edit')
+    throw usageError('a CSV requires a map of its columns', 'name it with --map; --map-out FILE writes one to edit')
   throw usageError(
-    `the files of ${format} do not contain "${missing}": add it to a map`,
+    `the files of ${format} do not contain "${issue.path.join('.')}": add it to a map`,
     'write it into a file for --map, such as {"accepted": {"rule": "any", "except": ["what everybody gets"]}}',
   )
 }

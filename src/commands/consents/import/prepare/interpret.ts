@@ -2,16 +2,15 @@ import type * as z from 'zod'
 import { circumstanceNames } from '../../../../contract/circumstance-words.ts'
 import { Circumstances } from '../../../../contract/circumstances.ts'
 import { ConsentDraft } from '../../../../contract/consents.ts'
-import { storable, text } from '../../../../contract/values.ts'
+import { text } from '../../../../contract/values.ts'
 import { usageError } from '../../../../errors/errors.ts'
-import { sha256 } from '../../../../evidence/bytes.ts'
-import { canonical } from '../../../../evidence/canonical.ts'
 import type { Decisions } from './decisions.ts'
-import type { ImportMap, Source } from './map.ts'
+import { type AnswerFields, answersOf, type ImportMap, isConstant } from './map.ts'
 import type { Details, LeftOut, Meaning } from './partitions.ts'
 import type { Reason } from './prepared.ts'
-import { openPurposes, type PurposeReader, type PurposeValue } from './purposes.ts'
-import { type Columns, decidable, type Getter, type ReadRow, type Row, RowProblem, textOf } from './rows.ts'
+import { openPreferences, openPurposes, type PurposeReader, type PurposeValue } from './purposes.ts'
+import { type Columns, decidable, type ReadRow, type Row, RowProblem } from './rows.ts'
+import { type TextGetter, textGetter } from './sources.ts'
 import { describeCause, timeReader } from './time.ts'
 
 export type Interpretation =
@@ -40,13 +39,11 @@ const fieldTypes: Readonly<Record<keyof Details | 'origin_id', z.ZodType>> = {
 }
 const detailNames = ['consent_id', 'subject_id', 'ip_address', 'user_agent', 'notice_locale', 'evidence'] as const
 
-type Labelled = keyof ImportMap['fields'] | 'event' | 'accepted'
-
-type TextGetter = (row: Row) => string
-
+/** Of one of the answers that a row may have. */
 interface Getters {
+  readonly labels: (field: string) => string
   readonly event: TextGetter | null
-  readonly accepted: TextGetter | null
+  readonly accepted: TextGetter | 'yes' | 'no' | null
   readonly originId: TextGetter
   readonly givenAt: TextGetter
   readonly version: TextGetter | null
@@ -61,65 +58,68 @@ interface Getters {
  * @throws UsageError if the options do not complete the map
  */
 export function openInterpreter(map: ImportMap, options: Options, decisions: Decisions) {
-  const { fields, time } = map
-  if (options.policyVersion === undefined && fields.policy_version === undefined)
+  const { time } = map
+  const answers = answersOf(map)
+  const isVersioned = answers.some(fields => fields['policy_version'] !== undefined)
+  if (options.policyVersion === undefined && !isVersioned)
     throw usageError('the file does not contain the policy version of the answers', 'use --policy-version N')
-  if (options.policyVersion !== undefined && fields.policy_version !== undefined)
+  if (options.policyVersion !== undefined && isVersioned)
     throw usageError(
       'the files contain the policy version: --policy-version would override it',
       'leave it out, or have the map say so: {"fields": {"policy_version": {"constant": N}}}',
     )
-  if (!('path' in map.accepted) && map.purposes.length === 0)
-    throw usageError('the map has neither purposes nor a value for accepted')
   const readTime = timeReader({
     formats: time.formats,
     zone: options.timezone ?? time.zone,
     repeatedHour: time.repeated_hour ?? 'refuse',
   })
   const now = options.now.getTime()
-  const labels = labelsOf(map)
+  const compile = (columns: Columns, fields: AnswerFields): Getters => {
+    const getterOf = (name: string) => (fields[name] === undefined ? null : textGetter(columns, fields[name]))
+    const named = <Name extends string>(names: readonly Name[], prefix = '') =>
+      names.flatMap(name => {
+        const get = getterOf(prefix + name)
+        return get ? [[name, get] as const] : []
+      })
+    return {
+      labels: labelsOf(fields),
+      event: getterOf('event'),
+      accepted: isConstant(fields['accepted']) ? (fields['accepted'].constant as 'yes' | 'no') : getterOf('accepted'),
+      originId: getterOf('origin_id') as TextGetter,
+      givenAt: getterOf('given_at') as TextGetter,
+      version: getterOf('policy_version'),
+      details: named(detailNames),
+      circumstances: named(circumstanceNames, 'circumstances.'),
+      purposes: [...openPreferences(fields, columns), ...openPurposes(map.purposes, columns)],
+    }
+  }
 
-  const compile = (columns: Columns): Getters => ({
-    event: map.event ? textGetter(columns, map.event.path) : null,
-    accepted: 'path' in map.accepted ? textGetter(columns, map.accepted.path) : null,
-    originId: textGetter(columns, fields.origin_id),
-    givenAt: textGetter(columns, fields.given_at),
-    version: fields.policy_version === undefined ? null : textGetter(columns, fields.policy_version),
-    details: detailNames.flatMap(name => {
-      const source = fields[name]
-      return source === undefined ? [] : [[name, textGetter(columns, source)] as const]
-    }),
-    circumstances: circumstanceNames.flatMap(name => {
-      const source = fields[`circumstances.${name}`]
-      return source === undefined ? [] : [[name, textGetter(columns, source)] as const]
-    }),
-    purposes: openPurposes(map.purposes, columns),
-  })
-
-  const checked = (name: keyof typeof fieldTypes, value: string): string => {
+  const checked = ({ labels }: Getters, name: keyof typeof fieldTypes, value: string): string => {
     if (value === '') throw new RowProblem('field', `${labels(name)} is not there`)
     const issue = fieldTypes[name].safeParse(value).error?.issues[0]
     if (issue) throw new RowProblem('field', `${labels(name)} ${issue.message}`)
     return value
   }
 
-  const decideText = (table: 'event' | 'accepted', get: TextGetter | null, row: Row) => {
+  const decideText = ({ labels, ...getters }: Getters, table: 'event' | 'accepted', row: Row) => {
+    const get = getters[table]
     if (get === null) return null
+    if (typeof get === 'string') return { table, value: get, decision: get }
     const value = decidable(get(row), labels(table))
-    return { table, value, decision: decisions.decide(table, value) }
+    return { table, value, decision: decisions.decide(table, value, labels(table)) }
   }
 
-  const readVersion = (value: string): number | undefined => {
+  const readVersion = ({ labels }: Getters, value: string): number | undefined => {
     const label = labels('policy_version')
     if (value === '') throw new RowProblem('field', `${label} is not there`)
-    return decisions.decide('policy_versions', decidable(value, label)) as number | undefined
+    return decisions.decide('policy_versions', decidable(value, label), label) as number | undefined
   }
 
-  const readDetails = ({ details }: Getters, row: Row): Details => {
+  const readDetails = (getters: Getters, row: Row): Details => {
     const read: Record<string, string> = {}
-    for (const [name, get] of details) {
+    for (const [name, get] of getters.details) {
       const value = get(row)
-      if (value !== '') read[name] = checked(name, value)
+      if (value !== '') read[name] = checked(getters, name, value)
     }
     return read
   }
@@ -136,20 +136,21 @@ export function openInterpreter(map: ImportMap, options: Options, decisions: Dec
     if (data) return data
     const issue = error.issues[0]
     const name = circumstanceNames.find(each => each === issue?.path[0])
-    throw new RowProblem('field', `${name ? labels(`circumstances.${name}`) : 'circumstances'} ${issue?.message}`)
+    const label = name ? getters.labels(`circumstances.${name}`) : 'circumstances'
+    throw new RowProblem('field', `${label} ${issue?.message}`)
   }
 
   /** Null if the row names no person. */
   const findOrigin = (getters: Getters, row: Row): string | null => {
     try {
-      return checked('origin_id', getters.originId(row))
+      return checked(getters, 'origin_id', getters.originId(row))
     } catch (error) {
       if (error instanceof RowProblem) return null
       throw error
     }
   }
 
-  const readAt = (given: string): number => {
+  const readAt = ({ labels }: Getters, given: string): number => {
     const label = labels('given_at')
     if (given === '') throw new RowProblem('time', `${label} is not there`)
     const at = readTime(given)
@@ -159,10 +160,10 @@ export function openInterpreter(map: ImportMap, options: Options, decisions: Dec
     return at
   }
 
-  const readPurpose = ({ name, value, answer }: PurposeValue) => {
-    const kept = decisions.decide('names', name)
+  const readPurpose = ({ name, value, column, answer, isNamed }: PurposeValue) => {
+    const kept = isNamed ? name : decisions.decide('names', name, column)
     if (kept === false) return { isUndecided: false, leftOut: { table: 'names', value: name } as const }
-    const decision = answer ?? decisions.decide('values', value)
+    const decision = answer ?? decisions.decide('values', value, column)
     const isUndecided = kept === undefined || decision === undefined
     const given = answerOf(decision)
     return { isUndecided, given, leftOut: given === null ? ({ table: 'values', value } as const) : null }
@@ -187,11 +188,11 @@ export function openInterpreter(map: ImportMap, options: Options, decisions: Dec
   }
 
   const readAnswer = (getters: Getters, row: Row, accepted: boolean | null, originId: string): Interpretation => {
-    const at = readAt(getters.givenAt(row))
+    const at = readAt(getters, getters.givenAt(row))
     const { purposes, isUndecided, leftOut } = readPurposes(getters.purposes, row)
     const isSilent = accepted === null && !purposes.some(([, answer]) => answer !== null)
     const silence = isSilent ? (leftOut ?? { table: 'values' as const, value: '' }) : null
-    const version = getters.version ? readVersion(getters.version(row)) : options.policyVersion
+    const version = getters.version ? readVersion(getters, getters.version(row)) : options.policyVersion
     if (isUndecided || version === undefined) return { kind: 'undecided' }
     const details = readDetails(getters, row)
     const circumstances = readCircumstances(getters, row)
@@ -200,11 +201,11 @@ export function openInterpreter(map: ImportMap, options: Options, decisions: Dec
 
   const interpret = (getters: Getters, row: Row): Interpretation => {
     try {
-      const event = decideText('event', getters.event, row)
+      const event = decideText(getters, 'event', row)
       if (event?.decision === 'left_out') return { kind: 'left_out', by: event }
-      const accepted = decideText('accepted', getters.accepted, row)
+      const accepted = decideText(getters, 'accepted', row)
       if (accepted?.decision === 'left_out') return { kind: 'left_out', by: accepted }
-      const originId = checked('origin_id', getters.originId(row))
+      const originId = checked(getters, 'origin_id', getters.originId(row))
       const answer = readAnswer(getters, row, answerOf(accepted?.decision ?? 'derived'), originId)
       const isUndecided = [event, accepted].some(each => each !== null && each.decision === undefined)
       return isUndecided ? { kind: 'undecided' } : answer
@@ -214,61 +215,39 @@ export function openInterpreter(map: ImportMap, options: Options, decisions: Dec
     }
   }
 
+  /** Of several answers, those that have a time. */
+  const interpretAll = (all: readonly Getters[], row: Row): readonly Interpretation[] => {
+    const present = all.filter(getters => getters.givenAt(row) !== '')
+    return present.length > 0 ? present.map(getters => interpret(getters, row)) : [{ kind: 'left_out', by: noAnswer }]
+  }
+
   let present: Columns | null = null
-  let getters: Getters | null = null
-  return (columns: Columns): ((row: ReadRow) => Interpretation) => {
-    const own = getters && columns === present ? getters : compile(columns)
+  let getters: readonly Getters[] = []
+  return (columns: Columns): ((row: ReadRow) => readonly Interpretation[]) => {
+    const own = columns === present ? getters : answers.map(fields => compile(columns, fields))
     getters = own
     present = columns
+    const [first] = own as [Getters]
     return ({ row, problem }) => {
-      if (row && problem === null) return interpret(own, row)
-      return { kind: 'refused', originId: row && findOrigin(own, row), reason: 'invalid', message: problem ?? '' }
+      if (row && problem === null) return map.answers ? interpretAll(own, row) : [interpret(first, row)]
+      return [{ kind: 'refused', originId: row && findOrigin(first, row), reason: 'invalid', message: problem ?? '' }]
     }
   }
 }
+
+/** Of a row with none of the answers it may have. */
+const noAnswer: LeftOut = { table: 'values', value: '' }
 
 function answerOf(decision: string | number | false | undefined): boolean | null {
   return decision === 'yes' ? true : decision === 'no' ? false : null
 }
 
-function labelsOf({ fields, event, accepted }: ImportMap): (name: Labelled) => string {
-  const sources = { ...fields, event: event?.path, accepted: 'path' in accepted ? accepted.path : undefined }
-  const labels = Object.entries(sources).map(([name, source]) => {
-    const paths = source === undefined ? [] : typeof source === 'string' ? [source] : Object.values(source)[0]
+function labelsOf(fields: AnswerFields): (name: string) => string {
+  const labels = Object.entries(fields).map(([name, source]) => {
+    const paths = typeof source === 'string' ? source : Object.values(source)[0]
     const place = [paths].flat().join('", "')
     return [name, place === '' || place === name ? name : `${name} ("${place}")`] as const
   })
   const byName = new Map(labels)
   return name => byName.get(name) ?? name
-}
-
-/** '' for a missing value. */
-function textGetter(columns: Columns, source: Source): TextGetter {
-  if (typeof source === 'string') return named(columns.getter(source), source)
-  if ('path' in source) return named(columns.getter(source.path, source.optional), source.path)
-  if ('constant' in source) return () => String(source.constant)
-  if ('sha256' in source) return hashGetter(columns.getter(source.sha256))
-  if ('join' in source) {
-    const parts = source.join.map(path => named(columns.getter(path), path))
-    return row => {
-      const texts = parts.map(get => get(row))
-      return texts.includes('') ? '' : texts.join(source.separator)
-    }
-  }
-  const choices = source.first.map(path => named(columns.getter(path, true), path))
-  return row => choices.reduce((found, get) => (found === '' ? get(row) : found), '')
-}
-
-function named(get: Getter, path: string): TextGetter {
-  return row => textOf(get(row), path)
-}
-
-function hashGetter(get: Getter): TextGetter {
-  return row => {
-    const value = get(row)
-    if (value === undefined || value === null || value === '') return ''
-    if (typeof value === 'string' && !storable(value)) throw new RowProblem('field', 'evidence is not Unicode text')
-    const content = typeof value === 'object' ? canonical(value) : String(value)
-    return `sha256:${sha256(content).toString('hex')}`
-  }
 }

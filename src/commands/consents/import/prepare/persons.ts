@@ -244,10 +244,10 @@ function changeOf({ at, version, sha256, accepted, preferences, circumstances }:
 /** A preference with several purposes: no if any is no, yes if all are yes, else omitted. */
 function stateMaker({ names, accepted: acceptance }: ImportMap) {
   const nameOf = new Map(Object.entries(names))
-  const except = new Set(acceptance.except)
+  const except = new Set(acceptance?.except)
   const derive = (kept: ReadonlyMap<string, boolean | null>): boolean => {
     const counted = [...kept].flatMap(([name, given]) => (except.has(name) ? [] : [given === true]))
-    return acceptance.rule === 'any' ? counted.includes(true) : counted.length > 0 && !counted.includes(false)
+    return acceptance?.rule !== 'all' ? counted.includes(true) : counted.length > 0 && !counted.includes(false)
   }
   return (answer: Answer, purposes: ReadonlyMap<string, boolean | null>, sha256: string): State => {
     const { at, version, accepted, circumstances } = answer

@@ -4,7 +4,7 @@ import type { Host } from '../../../../io/io.ts'
 import { makeWorkFolder } from '../../../../jobs/process.ts'
 import { type Decisions, openDecisions } from './decisions.ts'
 import { digestOf } from './formats.ts'
-import { openInterpreter } from './interpret.ts'
+import { type Interpretation, openInterpreter } from './interpret.ts'
 import type { ImportMap } from './map.ts'
 import { isRefused, type LeftOut, openPartitions, type Partitions } from './partitions.ts'
 import { openPersons, type Person } from './persons.ts'
@@ -36,7 +36,8 @@ export interface PrepareOptions {
  * @throws CliError invalid_data if a file is damaged; usage if the map does not fit it
  */
 export async function prepare(files: readonly string[], map: ImportMap, options: PrepareOptions): Promise<Prepared> {
-  const decisions = openDecisions(map)
+  const place = { part: '', line: 0 }
+  const decisions = openDecisions(map, () => `${place.part}:${place.line}`)
   const interpret = openInterpreter(map, options, decisions)
   const work = await makeWorkFolder(options.folder, options.host)
   const prepared = join(work, 'rows.ndjson')
@@ -45,7 +46,7 @@ export async function prepare(files: readonly string[], map: ImportMap, options:
     const tally = newTally()
     const partitions = openPartitions(work)
     const parts: KnownPart[] = []
-    const run: Preparation = { map, options, decisions, interpret, tally, partitions, parts }
+    const run: Preparation = { map, options, decisions, interpret, tally, partitions, parts, place }
     const sources: SourceFile[] = []
     for (const path of files) sources.push(await readFile(path, run))
     const undecided = decisions.undecided()
@@ -73,6 +74,8 @@ interface Preparation {
   readonly tally: Tally
   readonly partitions: Partitions
   readonly parts: KnownPart[]
+  /** Of the row that is being read. */
+  readonly place: { part: string; line: number }
 }
 
 async function readFile(path: string, run: Preparation): Promise<SourceFile> {
@@ -85,9 +88,13 @@ async function readFile(path: string, run: Preparation): Promise<SourceFile> {
       for await (const { columns, rows } of readRows(part, { map, unguard: options.unguard })) {
         options.signal.throwIfAborted()
         const interpret = run.interpret(columns)
+        run.place.part = part.name
         for (const row of rows) {
-          const pending = readRow(run, row, interpret) // awaiting takes longer than the rest
-          if (pending) await pending
+          run.place.line = row.number
+          for (const answer of interpret(row)) {
+            const pending = take(run, row, answer) // awaiting takes longer than the rest
+            if (pending) await pending
+          }
         }
       }
     }
@@ -98,13 +105,8 @@ async function readFile(path: string, run: Preparation): Promise<SourceFile> {
 }
 
 /** Returns a promise only if the caller must wait. */
-function readRow(
-  run: Preparation,
-  row: ReadRow,
-  interpret: ReturnType<Preparation['interpret']>,
-): Promise<void> | null {
+function take(run: Preparation, row: ReadRow, read: Interpretation): Promise<void> | null {
   const { tally, decisions, parts, options } = run
-  const read = interpret(row)
   tally.counts.read += 1
   const part = parts.length - 1
   const place = { sequence: tally.counts.read, part, line: row.number }

@@ -17,6 +17,10 @@ export interface DecidedValue {
   /** Empty if not given. */
   readonly value: string
   readonly count: number
+  /** Column or path of the first one, such as `Status`. */
+  readonly column: string
+  /** Row of the first one, such as `export.csv:3`. */
+  readonly first: string
   /** `yes`, `no`, `answer`, `left_out`, `dropped`, a preference or a policy version; null if undecided. */
   readonly becomes: string | number | null
 }

@@ -1,15 +1,36 @@
 import { usageError } from '../../../../errors/errors.ts'
-import type { Purposes } from './map.ts'
+import { type AnswerFields, isConstant, type Purposes, preferenceOf } from './map.ts'
 import { type Columns, decidable, follow, parsePath, type Row, RowProblem, textOf } from './rows.ts'
+import { textGetter } from './sources.ts'
 
 /** Purposes that the row answers, or the map decides. */
 export interface PurposeValue {
   readonly name: string
   readonly value: string
+  /** Where in the row they are. */
+  readonly column: string
   readonly answer?: 'yes' | 'no'
+  /** The name is that of the preference. */
+  readonly isNamed?: true
 }
 
 export type PurposeReader = (row: Row) => readonly PurposeValue[]
+
+/** Of the fields `pref.NAME`. @throws UsageError if a column is missing */
+export function openPreferences(fields: AnswerFields, columns: Columns): PurposeReader[] {
+  return Object.entries(fields).flatMap(([field, source]) => {
+    const name = preferenceOf(field)
+    if (name === undefined) return []
+    const named = { name, column: field, isNamed: true } as const
+    if (isConstant(source)) {
+      const constant = [{ ...named, value: '', answer: source.constant as 'yes' | 'no' }]
+      return [() => constant]
+    }
+    const get = textGetter(columns, source)
+    const column = typeof source === 'string' && source !== field ? `${field} ("${source}")` : field
+    return [row => [{ ...named, column, value: decidable(get(row), column) }]]
+  })
+}
 
 /** @throws UsageError if a column is missing */
 export function openPurposes(purposes: readonly Purposes[], columns: Columns): PurposeReader[] {
@@ -18,20 +39,15 @@ export function openPurposes(purposes: readonly Purposes[], columns: Columns): P
 
 function open(purposes: Purposes, columns: Columns): PurposeReader {
   switch (purposes.from) {
-    case 'field': {
-      const { path, name = path } = purposes
-      const get = columns.getter(path)
-      return row => [purpose(name, get(row))]
-    }
     case 'columns': {
       const { columns: start, prefix } = purposes
       const getters = columns.namesWith(start).map(each => [each, columns.getter(each)] as const)
       if (getters.length === 0) throw usageError(`no column begins with "${start}", which the map requires`)
-      return row => getters.map(([each, get]) => purpose(each.slice(start.length), get(row), prefix))
+      return row => getters.map(([each, get]) => purpose(each.slice(start.length), get(row), each, prefix))
     }
     case 'row': {
       const [name, value] = [columns.getter(purposes.name), columns.getter(purposes.value)]
-      return row => [purpose(textOf(name(row), purposes.name), value(row), purposes.prefix)]
+      return row => [purpose(textOf(name(row), purposes.name), value(row), purposes.value, purposes.prefix)]
     }
     case 'object':
       return openObject(purposes, columns)
@@ -51,7 +67,7 @@ function openObject({ path, value, prefix }: Extract<Purposes, { from: 'object' 
       if (object === '') return []
       throw new RowProblem('field', `${path} is not an object`)
     }
-    return Object.entries(object).map(([name, each]) => purpose(name, follow(each, steps), prefix))
+    return Object.entries(object).map(([name, each]) => purpose(name, follow(each, steps), path, prefix))
   }
 }
 
@@ -59,7 +75,9 @@ function openList({ path, name, value, prefix }: Extract<Purposes, { from: 'list
   const get = columns.getter(path)
   const [nameSteps, valueSteps] = [parsePath(name), parsePath(value)]
   return row =>
-    listOf(get(row), path).map(each => purpose(textOf(follow(each, nameSteps), name), follow(each, valueSteps), prefix))
+    listOf(get(row), path).map(each =>
+      purpose(textOf(follow(each, nameSteps), name), follow(each, valueSteps), path, prefix),
+    )
 }
 
 function openNames(
@@ -76,8 +94,8 @@ function openNames(
     const names = texts.map(each => textOf(each, path))
     const others = isAbsent ? [] : all.filter(name => !names.includes(name))
     return [
-      ...names.map(name => ({ ...purpose(name, '', prefix), answer })),
-      ...others.map(name => ({ ...purpose(name, '', prefix), answer: opposite as 'yes' | 'no' })),
+      ...names.map(name => ({ ...purpose(name, '', path, prefix), answer })),
+      ...others.map(name => ({ ...purpose(name, '', path, prefix), answer: opposite as 'yes' | 'no' })),
     ]
   }
 }
@@ -95,7 +113,11 @@ function listOf(value: unknown, path: string): readonly unknown[] {
   return value
 }
 
-function purpose(name: string, value: unknown, prefix = ''): PurposeValue {
-  if (name === '') throw new RowProblem('field', 'a purpose has no name')
-  return { name: decidable(prefix + name, 'the name of a purpose'), value: decidable(textOf(value, name), `"${name}"`) }
+function purpose(name: string, value: unknown, column: string, prefix = ''): PurposeValue {
+  if (name === '') throw new RowProblem('field', `a purpose in ${column} has no name`)
+  return {
+    name: decidable(prefix + name, `the name of a purpose in ${column}`),
+    value: decidable(textOf(value, name), `"${name}"`),
+    column,
+  }
 }

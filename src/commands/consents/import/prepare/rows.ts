@@ -1,8 +1,9 @@
+import { isUtf8 } from 'node:buffer'
 import { parseExactJson } from '../../../../contract/exact-json.ts'
 import { storable } from '../../../../contract/values.ts'
 import { dataError, usageError } from '../../../../errors/errors.ts'
 import { findColumn, fold, missingColumn, NoRow, type Table, tableOpener } from '../../../../io/csv.ts'
-import { toUtf8 } from '../../../../io/encoding.ts'
+import { encodingHint, toUtf8 } from '../../../../io/encoding.ts'
 import { decode, hasText, type Line, splitTogether } from '../../../../io/input.ts'
 import { readObject } from '../../fields.ts'
 import { splitArray } from './json-array.ts'
@@ -33,10 +34,11 @@ interface Reading {
 export function readRows(part: Part, { map, unguard }: Reading): AsyncGenerator<Batch> {
   const { container } = map
   if (container.kind === 'csv') return csvRows(part, map, unguard)
+  const utf8 = toUtf8(part.chunks, part.name, container.encoding)
   const lines =
     container.kind === 'json'
-      ? splitArray(toUtf8(part.chunks, part.name), container.at ? container.at.split('.') : [], part.name)
-      : splitTogether(toUtf8(part.chunks, part.name), part.name)
+      ? splitArray(utf8, container.at ? container.at.split('.') : [], part.name)
+      : splitTogether(utf8, part.name)
   return jsonRows(lines, container.each)
 }
 
@@ -69,13 +71,14 @@ function parse(bytes: Buffer): Row {
 
 async function* csvRows(part: Part, map: ImportMap, unguard: boolean): AsyncGenerator<Batch> {
   const { name } = part
-  const { delimiter, columns } = map.container
+  const { delimiter, columns, encoding } = map.container
   const openTable = tableOpener({ delimiter, columns, isKnown: knownNames(map), unguard })
   let reading: ReturnType<typeof openReading> | null = null
-  for await (const batch of splitTogether(toUtf8(part.chunks, name), name, { quoted: true })) {
+  for await (const batch of splitTogether(toUtf8(part.chunks, name, encoding), name, { quoted: true })) {
     const lines = batch.filter(hasText)
     if (lines.length === 0) continue
     if (!reading) {
+      if (lines[0] && !isUtf8(lines[0].bytes)) throw dataError(`${name}: the header is not UTF-8`, encodingHint)
       const table = await openTable(lines)
       reading = table && openReading(name, map.container, table)
     }
@@ -130,14 +133,15 @@ function toReadable({ number }: Line, row: Row): ReadRow {
   return { number, row, problem: null }
 }
 
-function toUnreadable({ number }: Line, { message }: Error): ReadRow {
-  return { number, row: null, problem: message.replace(/^line \d+:? /, '') }
+function toUnreadable({ number, bytes }: Line, { message }: Error): ReadRow {
+  const problem = isUtf8(bytes) ? message.replace(/^line \d+:? /, '') : `is not UTF-8: ${encodingHint}`
+  return { number, row: null, problem }
 }
 
 /** Names that identify the delimiter. */
-function knownNames({ fields, accepted, event, purposes }: ImportMap): (name: string) => boolean {
+function knownNames({ fields, answers, purposes }: ImportMap): (name: string) => boolean {
   const names = new Set<string>()
-  JSON.stringify([fields, accepted, event, purposes], (_, value: unknown) => {
+  JSON.stringify([fields, answers, purposes], (_, value: unknown) => {
     if (typeof value === 'string') names.add(fold(value))
     return value
   })

@@ -65,10 +65,11 @@ function choose(
   }
 }
 
-const fixedFormats = ['rfc3339', 'epoch_s', 'epoch_ms']
+const fixedFormats = ['rfc3339', 'epoch_s', 'epoch_ms', 'epoch_s_local']
 
 function isLocal(format: string): boolean {
-  return !fixedFormats.includes(format) && !tokensOf(format).includes('Z')
+  if (fixedFormats.includes(format)) return format === 'epoch_s_local'
+  return !tokensOf(format).includes('Z')
 }
 
 function parserOf(format: string): (text: string) => Reading | null {
@@ -79,6 +80,11 @@ function parserOf(format: string): (text: string) => Reading | null {
     }
   if (format === 'epoch_s') return text => (/^\d{12}/.test(text) ? null : epoch(text, 1000)) // since 1990, 12 digits are milliseconds
   if (format === 'epoch_ms') return text => epoch(text, 1)
+  if (format === 'epoch_s_local')
+    return text => {
+      const reading = epoch(text, 1000)
+      return reading && { ...reading, offsetMs: null }
+    }
   return patternParser(format)
 }
 

@@ -7,7 +7,7 @@ import { consent, consentsPath, site, useCli, uuid } from '../../../support.ts'
 
 export type Record = { [name: string]: unknown }
 
-/** As `--map-init` writes it. */
+/** As `--map-out` writes it. */
 export interface MapFile {
   fields: { [field: string]: string | null }
   values: { [word: string]: 'yes' | 'no' | null }
@@ -60,7 +60,7 @@ export function useForeignFiles() {
 
   async function initMap(file: string, ...flags: string[]) {
     const path = join(folder.path, `${++files}.json`)
-    const ran = await cli.run(['create', '--file', file, '--map-init', path, ...flags])
+    const ran = await cli.run(['create', '--file', file, '--map-out', path, ...flags])
     expect(ran, ran.stderr).toMatchObject({ code: 0, stdout: '' })
     return { ...ran, path, map: JSON.parse(readFileSync(path, 'utf8')) as MapFile }
   }

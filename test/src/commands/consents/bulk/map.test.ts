@@ -7,7 +7,7 @@ import { fieldsOf, noUsage, useForeignFiles } from './foreign-files.ts'
 
 const { cli, folder, keeping, write, importFile, initMap } = useForeignFiles()
 
-describe('--map-init', () => {
+describe('--map-out', () => {
   it('writes every field, the other columns and the values of the first hundred rows, readable only by the owner', async () => {
     const rows = Array.from({ length: 150 }, (_, index) => `${index}@example.com;${index < 100 ? 'Open' : 'Late'};x`)
     const file = write(`E-Mail;Status;Note\n${rows.join('\n')}\n`)
@@ -25,7 +25,7 @@ describe('--map-init', () => {
 
   it('never overwrites a file', async () => {
     const map = write('mine', 'json')
-    const ran = await cli.run(['create', '--file', write('email\n'), '--map-init', map])
+    const ran = await cli.run(['create', '--file', write('email\n'), '--map-out', map])
     expect([ran.code, readFileSync(map, 'utf8')]).toEqual([2, 'mine'])
   })
 
@@ -33,8 +33,8 @@ describe('--map-init', () => {
     ['rejects NDJSON', ['--file', 'x.ndjson'], 'only with CSV and TSV'],
     ['requires a file', [], 'requires --file'],
     ['rejects a file without a header', ['--file', '-', '--format', 'csv'], 'has no header'],
-  ])('--map-init %s', async (_, flags, problem) => {
-    const ran = await cli.run(['create', ...flags, '--map-init', join(folder.path, 'never.json')], {
+  ])('--map-out %s', async (_, flags, problem) => {
+    const ran = await cli.run(['create', ...flags, '--map-out', join(folder.path, 'never.json')], {
       stdin: '',
     })
     expectExit(ran, 2, problem)

@@ -5,7 +5,7 @@ import { foreignLists } from './foreign-lists.ts'
 
 const { cli, keeping, write, importFile, initMap } = useForeignFiles()
 
-describe('create --file with an edited map from --map-init', () => {
+describe('create --file with an edited map from --map-out', () => {
   it.each(foreignLists)(
     'imports $name, and the output of list creates the same records',
     async ({ content, extension, flags = [], edit, records }) => {

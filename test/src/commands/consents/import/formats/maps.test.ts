@@ -11,7 +11,7 @@ const own: Readonly<Record<string, object>> = {
   consenti: { accepted: { rule: 'any', except: ['necessary'] } },
   csv: {
     system: 'acme-crm',
-    fields: { origin_id: 'id', given_at: 'time' },
+    fields: { origin_id: 'id', given_at: 'time', 'pref.news': 'news' },
     time: { formats: ['rfc3339'] },
     accepted: { rule: 'any' },
   },

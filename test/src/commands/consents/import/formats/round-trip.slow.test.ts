@@ -31,7 +31,7 @@ async function prepareFixture(format: FormatName, fixture: Fixture, edit = (map:
   for (const [name, bytes] of Object.entries(fixture.files)) writeFileSync(path(name), bytes)
   writeFileSync(path('map.json'), edit(exampleMap(format)))
   const refused: Refused[] = []
-  const map = await loadMap(io, format, path('map.json'))
+  const map = await loadMap(io, format, { map: path('map.json'), encoding: undefined })
   const prepared = await prepare(Object.keys(fixture.files).map(path), map, {
     folder: path(`work-${++runs}`),
     policyVersion: fixture.policyVersion,

@@ -115,7 +115,7 @@ describe('import file formats', () => {
     [
       'a column twice',
       'person,time,marketing,analytics,Person\nperson',
-      { fields: { origin_id: 'PERSON', given_at: 'time' } },
+      { fields: { ...wholeAnswers.fields, origin_id: 'PERSON' } },
       '"PERSON" twice',
     ],
     ['UTF-16 that is cut off', Buffer.from(`\ufeff${csv}`, 'utf16le').subarray(0, -1), {}, 'not valid UTF-16'],
@@ -148,7 +148,7 @@ describe('import file formats', () => {
     const { rows: made, refusals } = await prepare(write(rows), { ...parts, other_names: 'keep' })
     expect([made[0]?.preferences, refusals[0]?.message]).toEqual([
       { constructor: true },
-      'the name of a purpose is __proto__',
+      'the name of a purpose in value is __proto__',
     ])
   })
 

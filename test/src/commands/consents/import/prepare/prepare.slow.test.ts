@@ -109,17 +109,21 @@ describe('prepare', () => {
     const csv = `${header}a,2024-01-01T00:00:00Z,yes,IMPLICIT\nb,2024-01-01T00:00:00Z,IMPLICIT,pending\n`
     const { values, undecided, path } = await prepare(write(csv), wholeAnswers)
     expect([path, undecided, left()]).toEqual([null, 1, []])
-    expect(values.filter(({ table }) => table === 'values')).toEqual([
-      { table: 'values', value: 'IMPLICIT', count: 2, becomes: null },
-      { table: 'values', value: 'pending', count: 1, becomes: 'left_out' },
-      { table: 'values', value: 'yes', count: 1, becomes: 'yes' },
+    const [marketing, analytics] = ['pref.marketing ("marketing")', 'pref.analytics ("analytics")']
+    const first = (line: number) => expect.stringMatching(new RegExp(`export\\.csv:${line}$`))
+    expect(values).toEqual([
+      { table: 'values', value: 'IMPLICIT', count: 2, column: analytics, first: first(2), becomes: null },
+      { table: 'values', value: 'pending', count: 1, column: analytics, first: first(3), becomes: 'left_out' },
+      { table: 'values', value: 'yes', count: 1, column: marketing, first: first(2), becomes: 'yes' },
     ])
   })
 
   it('stops at an undecided purpose, and drops one that the map sets to false', async () => {
     const csv = 'person,time,purpose,value\na,2024-01-01T00:00:00Z,marketing,yes\na,2024-01-01T00:00:00Z,video,yes\n'
     const undecided = await prepare(write(csv), parts)
-    expect(undecided.values).toContainEqual({ table: 'names', value: 'video', count: 1, becomes: null })
+    expect(undecided.values).toContainEqual(
+      expect.objectContaining({ table: 'names', value: 'video', count: 1, column: 'value', becomes: null }),
+    )
     const map: ImportMapInput = { ...parts, names: { marketing: 'ads', video: false } }
     const { rows, leftOut, counts } = await prepare(write(csv), map)
     expect(rows[0]?.preferences).toEqual({ ads: true })
@@ -135,8 +139,8 @@ describe('prepare', () => {
 
   it.each<[string, (answer: unknown) => object]>([
     ['values', answer => ({ values: { '': answer } })],
-    ['accepted.values', answer => ({ accepted: { path: 'answer', values: { '': answer } } })],
-    ['accepted.values', answer => ({ accepted: { path: 'answer', values: { ok: 'yes', ' ': answer } } })],
+    ['accepted.values', answer => ({ accepted: { rule: 'any', values: { '': answer } } })],
+    ['accepted.values', answer => ({ accepted: { rule: 'any', values: { ok: 'yes', ' ': answer } } })],
   ])('rejects a map whose %s turn an empty value into a consent', (table, own) => {
     const issuesOf = (answer: unknown) => ImportMap.safeParse({ ...wholeAnswers, ...own(answer) }).error?.issues ?? []
     expect(issuesOf('yes').map(({ path, message }) => [path.join('.'), message])).toEqual([
@@ -160,7 +164,8 @@ describe('prepare', () => {
   it('leaves out rows whose event is not an answer', async () => {
     const map: ImportMapInput = {
       ...wholeAnswers,
-      event: { path: 'marketing', values: { yes: 'answer', V: 'left_out' } },
+      fields: { ...wholeAnswers.fields, event: 'marketing' },
+      event: { values: { yes: 'answer', V: 'left_out' } },
     }
     const { rows, counts, leftOut } = await prepare(
       write(`${header}a,no time at all,V,x\nb,2024-01-01T00:00:00Z,yes,no\n`),
@@ -289,7 +294,7 @@ describe('prepare', () => {
     const { refusals } = await prepare(write(long), map)
     expect(refusals.map(({ message }) => message)).toEqual([
       expect.stringMatching(/^subject_id \("E-Mail"\) /),
-      '"marketing" has over 255 characters',
+      'pref.marketing ("marketing") has over 255 characters',
     ])
   })
 

@@ -11,14 +11,9 @@ export const wholeAnswers: ImportMapInput = {
   system: 'test',
   container: { kind: 'csv' },
   rows: 'answer',
-  fields: { origin_id: 'person', given_at: 'time' },
+  fields: { origin_id: 'person', given_at: 'time', 'pref.marketing': 'marketing', 'pref.analytics': 'analytics' },
   time: { formats: ['rfc3339'] },
   accepted: { rule: 'any' },
-  purposes: [
-    { from: 'field', path: 'marketing' },
-    { from: 'field', path: 'analytics' },
-  ],
-  names: { marketing: 'marketing', analytics: 'analytics' },
   values: { yes: 'yes', no: 'no', pending: 'left_out' },
 }
 
@@ -26,7 +21,9 @@ export const wholeAnswers: ImportMapInput = {
 export const parts: ImportMapInput = {
   ...wholeAnswers,
   rows: 'part',
+  fields: { origin_id: 'person', given_at: 'time' },
   purposes: [{ from: 'row', name: 'purpose', value: 'value' }],
+  names: { marketing: 'marketing', analytics: 'analytics' },
 }
 
 export type PreparedRow = Omit<ImportRow, 'site_id'>

@@ -1,7 +1,8 @@
+import { isUtf8 } from 'node:buffer'
 import { formatCount } from '../../cli/messages.ts'
-import { usageError } from '../../errors/errors.ts'
+import { dataError, usageError } from '../../errors/errors.ts'
 import { type Delimiter, fold, type Table, tableOpener } from '../../io/csv.ts'
-import { toUtf8 } from '../../io/encoding.ts'
+import { encodingHint, toUtf8 } from '../../io/encoding.ts'
 import { readText, splitLines } from '../../io/input.ts'
 import type { Io } from '../../io/io.ts'
 import { openOutFile } from '../../io/new-file.ts'
@@ -23,6 +24,7 @@ const aboutImport = [
   ...about,
   '"left_out" is a word that is no answer. system is the name of the tool that wrote the file, such as acme-crm.',
   'origin_id is the person, device or form. All rows with the same one become one record with its later answers.',
+  'consentctl help import explains every word.',
 ]
 
 export interface WrittenMap {
@@ -32,10 +34,11 @@ export interface WrittenMap {
   readonly rows: number
 }
 
-interface MapInit {
+interface MapOut {
   readonly name: string
   readonly chunks: AsyncIterable<Buffer>
   readonly delimiter?: Delimiter | undefined
+  readonly encoding?: string | undefined
   readonly path: string
   readonly fields: readonly string[]
   /** Also writes times and persons, without guessing the meaning of values. */
@@ -43,11 +46,11 @@ interface MapInit {
 }
 
 /** From the header and the first 100 rows. @throws UsageError if `path` exists, or without a header */
-export async function writeMap({ path, fields, isImport, ...source }: MapInit): Promise<WrittenMap> {
-  const out = await openOutFile(path, '--map-init')
+export async function writeMap({ path, fields, isImport, ...source }: MapOut): Promise<WrittenMap> {
+  const out = await openOutFile(path, '--map-out')
   try {
-    const { samples, rows } = await readSamples(source, fields)
-    const { notUsed, ...map } = makeMap(samples, fields, isImport)
+    const { samples, rows } = await readSamples({ ...source, isImport }, fields)
+    const { notUsed, ...map } = makeMap(samples, fields, isImport, source.encoding)
     await out.write(`${JSON.stringify(map, null, 2)}\n`)
     await out.commit()
     return { ...map, notUsed, rows }
@@ -70,13 +73,14 @@ export function describeMap({ fields, values, notUsed, rows }: WrittenMap, path:
 }
 
 async function readSamples(
-  { name, chunks, delimiter }: Pick<MapInit, 'name' | 'chunks' | 'delimiter'>,
+  { name, chunks, delimiter, encoding, isImport }: Omit<MapOut, 'path' | 'fields'>,
   fields: readonly string[],
 ) {
   const openTable = tableOpener({ delimiter, isKnown: column => fieldOf(column, fields) !== undefined })
   let table: Table | null = null
   const rows: (readonly string[])[] = []
-  for await (const line of splitLines(toUtf8(chunks, name), name, { quoted: true })) {
+  for await (const line of splitLines(toUtf8(chunks, name, encoding), name, { quoted: true })) {
+    if (isImport && !isUtf8(line.bytes)) throw dataError(`${name}: line ${line.number} is not UTF-8`, encodingHint)
     const [row] = table?.cellsOfAll([line]) ?? []
     if (row && !(row instanceof Error)) rows.push(row)
     table ??= await openTable([line])
@@ -87,19 +91,23 @@ async function readSamples(
   return { samples, rows: rows.length }
 }
 
-function makeMap(samples: readonly Sample[], fields: readonly string[], isImport: boolean) {
+function makeMap(samples: readonly Sample[], fields: readonly string[], isImport: boolean, encoding?: string) {
+  const named = samples.filter(({ column }) => !purposePrefix.test(column))
+  const origin = isImport ? byName(named, 'origin_id') : undefined
   const guessed = guessFields(
-    samples.filter(({ column }) => !purposePrefix.test(column)),
+    named.filter(sample => sample !== origin),
     fields,
   )
-  const time = isImport ? findTime(samples.filter(({ column }) => !Object.values(guessed).includes(column))) : null
-  const taken = [time?.column, ...Object.values(guessed)]
+  const time = isImport
+    ? findTime(samples.filter(sample => sample !== origin && !Object.values(guessed).includes(sample.column)))
+    : null
+  const taken = [origin?.column, time?.column, ...Object.values(guessed)]
   const others = samples.filter(({ column }) => column.trim() !== '' && !taken.includes(column))
   const preferences = others.filter(sample => isPreference(sample, isImport))
   const answered = samples.filter(({ column }) => column === guessed['accepted'])
   const words = new Set([...answered, ...preferences].flatMap(({ cells }) => filled(cells)))
   const notUsed = others.filter(sample => !preferences.includes(sample)).map(({ column }) => column)
-  const named = {
+  const found = {
     ...Object.fromEntries(fields.map(field => [field, null])),
     ...guessed,
     ...Object.fromEntries(
@@ -108,13 +116,13 @@ function makeMap(samples: readonly Sample[], fields: readonly string[], isImport
   }
   const values = Object.fromEntries([...words].map(word => [word, isImport ? null : meaningOf(word)]))
   const unused = `Not used: ${notUsed.join(', ') || 'no column'}.`
-  if (!isImport) return { about: [...about, unused], fields: named, values, notUsed }
+  if (!isImport) return { about: [...about, unused], fields: found, values, notUsed }
   return {
     about: [...aboutImport, unused],
     system: '',
-    container: { kind: 'csv' },
+    container: { kind: 'csv', encoding },
     rows: 'answer',
-    fields: { origin_id: guessed['subject_id'] ?? '', given_at: time?.column ?? '', ...named },
+    fields: { origin_id: origin?.column ?? guessed['subject_id'] ?? '', given_at: time?.column ?? '', ...found },
     time: { formats: [time?.format ?? 'YYYY-MM-DD HH:mm:ss'] },
     ...(guessed['accepted'] === undefined && { accepted: { rule: 'any' } }),
     values,
@@ -136,29 +144,43 @@ function meaningOf(word: string): 'yes' | 'no' | null {
   return meaning === undefined ? null : meaning ? 'yes' : 'no'
 }
 
-/** Skips formats with an ambiguous order of day and month. */
+const dates = ['DD/MM/YYYY', 'MM/DD/YYYY', 'D/M/YYYY', 'M/D/YYYY', 'DD.MM.YYYY', 'D.M.YYYY', 'DD-MM-YYYY', 'MM-DD-YYYY']
+const clocks = ['HH:mm', 'HH:mm:ss', 'H:mm', 'h:mm A', 'h:mm:ss A']
+
 const timeFormats = [
   'rfc3339',
   'YYYY-MM-DD HH:mm:ss',
+  'YYYY-MM-DD HH:mm',
   'YYYY-MM-DD HH:mm:ss Z',
   'YYYY-MM-DDTHH:mm:ss',
   'epoch_s',
   'epoch_ms',
+  ...dates.flatMap(date => clocks.map(clock => `${date} ${clock}`)),
 ]
 
 const plausible = { from: Date.UTC(1990, 0, 1), to: Date.UTC(2100, 0, 1) } as const
 
 function findTime(samples: readonly Sample[]) {
-  for (const format of timeFormats) {
-    const read = timeReader({ formats: [format], zone: 'UTC', repeatedHour: 'earlier' })
-    const isTime = (cell: string) => {
-      const at = read(cell)
-      return typeof at === 'number' && at >= plausible.from && at < plausible.to
-    }
-    const found = samples.find(({ cells }) => filled(cells).length > 0 && filled(cells).every(isTime))
-    if (found) return { column: found.column, format }
+  const preferred = byName(samples, 'given_at')
+  for (const { column, cells } of preferred ? [preferred] : samples) {
+    const format = timeFormatOf(filled(cells))
+    if (format !== null || preferred) return { column, format: format ?? 'YYYY-MM-DD HH:mm:ss' }
   }
   return null
+}
+
+/** Null if no format reads all; `A or B`, which no import accepts, if they differ about the order of day and month. */
+function timeFormatOf(cells: readonly string[]): string | null {
+  const isPlausible = (at: number) => at >= plausible.from && at < plausible.to
+  const formats = new Map<string, string>()
+  for (const format of cells.length > 0 ? timeFormats : []) {
+    const read = timeReader({ formats: [format], zone: 'UTC', repeatedHour: 'earlier' })
+    const times = cells.map(read)
+    if (!times.every(at => typeof at === 'number' && isPlausible(at))) continue
+    const meaning = times.join()
+    if (!formats.has(meaning)) formats.set(meaning, format)
+  }
+  return formats.size === 0 ? null : [...formats.values()].join(' or ')
 }
 
 type Fields = Record<string, unknown>
@@ -169,7 +191,7 @@ export async function writeUndecided(
   values: readonly DecidedValue[],
   { path, map }: { readonly path: string; readonly map: string | undefined },
 ): Promise<void> {
-  const file = await openOutFile(path, '--map-init')
+  const file = await openOutFile(path, '--map-out')
   try {
     const written: Fields = map === undefined ? {} : { ...readObject(await readText(io, map), map) }
     for (const { table, value } of values) tableOf(written, table)[value] = null
@@ -202,6 +224,15 @@ const maxWords = 12
 
 /** Compares without accents and punctuation, in order of preference. */
 const names: Readonly<Record<string, string>> = {
+  origin_id:
+    'key, consent key, consent id, consentid, receipt, receipt id, record id, visitor id, user id, uuid, guid, id, schlussel, ' +
+    'cle, clave, chiave, chave, sleutel, nyckel, nøgle, nøkkel, avain, klucz, klic',
+  given_at:
+    'consent date, consent time, consent timestamp, consented at, given at, opt in time, optin time, date time, datetime, ' +
+    'timestamp, date, time, created at, created, create date, submitted at, zeitstempel, zeitpunkt, datum, datum und uhrzeit, ' +
+    'erstellt am, horodatage, date et heure, cree le, fecha y hora, fecha, marca de tiempo, data e ora, data e hora, data, ' +
+    'datum en tijd, tijdstip, datum och tid, tidpunkt, dato og tid, dato, tidspunkt, paivamaara, aika, pvm, ' +
+    'data i godzina, data i czas, datum a cas, cas',
   subject_id:
     'email, e mail, mail, email address, e mail address, email adresse, e mail adresse, mailadresse, emailadresse, ' +
     'adresse email, adresse e mail, courriel, correo, correo electronico, indirizzo email, posta elettronica, e mailadres, ' +
@@ -210,7 +241,7 @@ const names: Readonly<Record<string, string>> = {
   accepted:
     'consent, consent status, consent given, opt in, optin, opt in status, granted, einwilligung, zustimmung, einverstanden, ' +
     'consentement, accepte, consentimiento, aceptado, consenso, consentimento, toestemming, samtycke, samtykke, suostumus, ' +
-    'zgoda, souhlas, akzeptiert, status, statut, estado, stato, answer, antwort, response, decision',
+    'zgoda, souhlas, akzeptiert, status, statut, estado, stato, tila, stav, answer, antwort, response, decision',
   policy_version: 'policy, policy version, version, richtlinie, richtlinienversion, version de la politique',
   ip_address: 'ip, ip adresse, adresse ip, direccion ip, indirizzo ip, ip adres, client ip, remote addr',
   user_agent: 'useragent, browser',
@@ -256,6 +287,7 @@ function isYesOrNo(cell: string): boolean {
 
 function fits({ cells }: Sample, field: string): boolean {
   if (field === 'policy_version') return filled(cells).every(cell => /^\d{1,10}$/.test(cell))
+  if (field === 'origin_id') return cells.length > 0 && cells.every(cell => cell.trim() !== '')
   return field !== 'accepted' || new Set(filled(cells).map(fold)).size <= maxWords
 }
 
