@@ -7,7 +7,7 @@ export const shared = {
   bundle: true,
   platform: 'node',
   target: 'node20.19',
-  loader: { '.sql': 'text' },
+  loader: { '.sql': 'text', '.md': 'text' },
   legalComments: 'external',
   logLevel: 'warning',
 }

@@ -2,13 +2,14 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import reference from '../dist/reference.cjs'
 
-const { completions, manual, schemas, snippets } = await reference.generated('')
+const { completions, manual, mapSchema, schemas, snippets } = await reference.generated('')
 for (const [name, script] of Object.entries(completions)) {
   writeFileSync(new URL(`../completions/${name}`, import.meta.url), script)
 }
 for (const [name, schema] of Object.entries(schemas)) {
   writeFileSync(new URL(`../src/contract/documents/schemas/${name}`, import.meta.url), schema)
 }
+writeFileSync(new URL('../src/commands/consents/import/map.schema.json', import.meta.url), mapSchema)
 fill('../src/commands/README.md', 'commands', `${manual}\n`)
 for (const [name, snippet] of Object.entries(snippets)) fill('../server/banner/README.md', name, snippet)
 

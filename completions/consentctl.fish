@@ -33,16 +33,17 @@ set -g __consentctl_table \
     'create|--resume|@imports|resume an import that was stopped' \
     'create|--ignore-quota||start even if the monthly quota is too small' \
     'create|--allow-empty||accept an empty file' \
-    'create|--map-init|files|write a map of the columns to a new file to edit, and send nothing' \
+    'create|--map-out|files|write a map of the columns to a new file to edit, and send nothing' \
     'create|--no-batch||send each line in its own request, even if batches are possible' \
     'create|--dry-run||send nothing: print the request, or check every line of a file' \
-    'import|--from|:usercentrics iubenda didomi cookie-script commanders-act consenti c15t klaro csv|the tool that wrote the files, or csv' \
+    'import|--from|:usercentrics iubenda didomi cookie-script commanders-act consenti c15t klaro onetrust cookiebot cookieyes complianz mailchimp hubspot klaviyo brevo csv|the tool that wrote the files, or csv' \
     'import|--site|@sites|site of the records, by name or id' \
     'import|--dry-run||send no record: print each value with its meaning, and check the instance' \
     'import|--map|files|a JSON file that maps the columns and values' \
-    'import|--map-init|files|write a map of undecided values, or of a CSV, to a new file to edit' \
+    'import|--map-out|files|write a map of undecided values, or of a CSV, to a new file to edit' \
     'import|--policy-version|none|policy version of all answers' \
     'import|--timezone|none|time zone of local times, such as Europe/Berlin' \
+    'import|--encoding|none|encoding of files that are not UTF-8, such as windows-1252' \
     'import|--csv-unguard||remove the \' that guards cells beginning with = + - @ in CSV' \
     'import|--refused-out|files|write a list of rejected rows to a new file' \
     'import|--failed-out|files|write the records that the instance rejected to a new file' \

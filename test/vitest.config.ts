@@ -130,8 +130,8 @@ export default defineConfig({
   root,
   plugins: [
     {
-      name: 'sql-text', // SQL files are their text, as in the build
-      transform: (code, id) => (id.endsWith('.sql') ? `export default ${JSON.stringify(code)}` : null),
+      name: 'text', // files of SQL and Markdown are their text, as in the build
+      transform: (code, id) => (/\.(sql|md)$/.test(id) ? `export default ${JSON.stringify(code)}` : null),
     },
   ],
   test: {

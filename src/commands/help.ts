@@ -4,6 +4,7 @@ import { nonEmpty, textAction } from '../cli/action.ts'
 import type { Context } from '../context.ts'
 import { describe } from '../docs/describe.ts'
 import { fullHelp, globalFlags, type Look, topicHelp } from '../docs/help.ts'
+import { pageOf } from '../docs/pages.ts'
 import { topicNames } from '../docs/topics.ts'
 import { usageError } from '../errors/errors.ts'
 
@@ -16,8 +17,10 @@ Examples:
   $ consentctl help subject erase
   $ consentctl help exit-codes`)
     .action(
-      textAction(ctx, z.strictObject({ operands: z.array(nonEmpty).optional() }), async (_, { operands = [] }) =>
-        helpOn(command.parent as Command, operands, lookOf(ctx)),
+      textAction(
+        ctx,
+        z.strictObject({ operands: z.array(nonEmpty).optional() }),
+        async (_, { operands = [] }) => await helpOn(command.parent as Command, operands, lookOf(ctx)),
       ),
     )
 }
@@ -28,7 +31,7 @@ function lookOf({ io, globals }: Context): Look {
 }
 
 /** @throws CliError (usage) */
-function helpOn(program: Command, words: readonly string[], look: Look): string {
+async function helpOn(program: Command, words: readonly string[], look: Look): Promise<string> {
   const [first = ''] = words
   if (words.length === 1 && topicNames.includes(first)) return topicHelp(first, look)
   if (words.length === 1 && first === 'options') return globalFlags(describe(program), look)
@@ -39,5 +42,6 @@ function helpOn(program: Command, words: readonly string[], look: Look): string 
       throw usageError(`no help for "${words.join(' ')}"`, `use a command, or one of options, ${topicNames.join(', ')}`)
     found = child
   }
-  return fullHelp(describe(found), look)
+  const page = await pageOf(found)
+  return fullHelp(describe(found), look) + (page === null ? '' : `\n${page}`)
 }

@@ -1,4 +1,5 @@
 import * as z from 'zod'
+import { ImportMap } from '../commands/consents/import/prepare/map.ts'
 import { signed } from '../contract/documents/fields.ts'
 import { documents } from '../contract/documents/index.ts'
 import { snippetParts } from '../domain/snippets.ts'
@@ -37,12 +38,20 @@ function schemaFiles(): Record<string, string> {
   )
 }
 
+/** For editors of `import --map`. */
+function mapSchema(): string {
+  // A map of another format than csv has only what differs from that.
+  const { $schema, required: _, ...rest } = z.toJSONSchema(ImportMap, { io: 'input' })
+  return `${JSON.stringify({ $schema, $id: 'urn:consentctl:schema:import-map', title: 'Map of an import', ...rest }, null, 2)}\n`
+}
+
 /** By file name. `manual` is for src/commands/README.md, `snippets` for server/banner/README.md. */
 export function generate(tree: CommandInfo, version: string) {
   return {
     completions: Object.fromEntries(shellNames.map(shell => completionFile(shell, tree))),
     man: manPages(tree, version),
     manual: commandTable(tree),
+    mapSchema: mapSchema(),
     schemas: schemaFiles(),
     snippets: Object.fromEntries(
       Object.entries(snippetParts).map(([name, code]) => [name, `\`\`\`js\n${code}\`\`\`\n`]),

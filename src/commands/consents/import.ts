@@ -9,6 +9,7 @@ import { formatCount, quoteForShell } from '../../cli/messages.ts'
 import { many, type Output, pagesOf } from '../../cli/output.ts'
 import type { Context } from '../../context.ts'
 import { PolicyVersion } from '../../contract/values.ts'
+import { addPage } from '../../docs/pages.ts'
 import { CliError, dataError, type Exit, exit, usageError } from '../../errors/errors.ts'
 import { exitOf } from '../../errors/explain.ts'
 import { report } from '../../errors/report.ts'
@@ -59,8 +60,8 @@ instance it also checks scope, site and quota by reads. It exits as the import w
 An undecided value stops the import (exit 5): --map-out writes a map of these values to edit, and --map uses it. An
 invalid row rejects its person with all rows: --refused-out lists them. An unreadable row stops the import. Local times
 need --timezone. --policy-version sets the version of all answers, for files without one. There is no default. It is not
-allowed if the map already names the version. In the fields of a map circumstances.method and the like say how an answer
-was given, by a column or {"constant": "paper"}.
+allowed if the map already names the version. --map-out also writes a first map of any CSV, and guesses its columns. The
+language of maps is at the end of this help.
 
 A person whose origin is already imported is not changed, so the same file can be sent again at any time. --resume
 continues an import that was stopped or killed, without the files. The import ends with a signed receipt for
@@ -95,6 +96,7 @@ export function importCommand(command: Command, ctx: Context): void {
     .option('--resume <job|last>', 'resume an import that was stopped')
     .option('--ignore-quota', 'start even if the monthly quota is too small')
     .option('--allow-empty', 'accept files without rows')
+  addPage(command, () => import('./import/map.md'))
   addConfirmFlags(command, 'record')
     .description(help)
     .action(action(ctx, Options, viewOf, run))

@@ -20,6 +20,14 @@ const formats = {
   consenti: () => import('../formats/consenti.json', { with: { type: 'json' } }),
   c15t: () => import('../formats/c15t.json', { with: { type: 'json' } }),
   klaro: () => import('../formats/klaro.json', { with: { type: 'json' } }),
+  onetrust: () => import('../formats/onetrust.json', { with: { type: 'json' } }),
+  cookiebot: () => import('../formats/cookiebot.json', { with: { type: 'json' } }),
+  cookieyes: () => import('../formats/cookieyes.json', { with: { type: 'json' } }),
+  complianz: () => import('../formats/complianz.json', { with: { type: 'json' } }),
+  mailchimp: () => import('../formats/mailchimp.json', { with: { type: 'json' } }),
+  hubspot: () => import('../formats/hubspot.json', { with: { type: 'json' } }),
+  klaviyo: () => import('../formats/klaviyo.json', { with: { type: 'json' } }),
+  brevo: () => import('../formats/brevo.json', { with: { type: 'json' } }),
   csv: () => import('../formats/csv.json', { with: { type: 'json' } }),
 } satisfies Record<string, () => Promise<{ readonly default: object }>>
 

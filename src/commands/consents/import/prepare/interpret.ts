@@ -5,12 +5,12 @@ import { ConsentDraft } from '../../../../contract/consents.ts'
 import { text } from '../../../../contract/values.ts'
 import { usageError } from '../../../../errors/errors.ts'
 import type { Decisions } from './decisions.ts'
-import { type AnswerFields, answersOf, type ImportMap, isConstant } from './map.ts'
+import { type AnswerFields, answersOf, type ImportMap, isConstant, preferenceOf } from './map.ts'
 import type { Details, LeftOut, Meaning } from './partitions.ts'
 import type { Reason } from './prepared.ts'
 import { openPreferences, openPurposes, type PurposeReader, type PurposeValue } from './purposes.ts'
 import { type Columns, decidable, type ReadRow, type Row, RowProblem } from './rows.ts'
-import { type TextGetter, textGetter } from './sources.ts'
+import { hasColumn, type TextGetter, textGetter } from './sources.ts'
 import { describeCause, timeReader } from './time.ts'
 
 export type Interpretation =
@@ -44,6 +44,8 @@ interface Getters {
   readonly labels: (field: string) => string
   readonly event: TextGetter | null
   readonly accepted: TextGetter | 'yes' | 'no' | null
+  /** A yes that only its time states. */
+  readonly isAssumed: boolean
   readonly originId: TextGetter
   readonly givenAt: TextGetter
   readonly version: TextGetter | null
@@ -85,6 +87,7 @@ export function openInterpreter(map: ImportMap, options: Options, decisions: Dec
       labels: labelsOf(fields),
       event: getterOf('event'),
       accepted: isConstant(fields['accepted']) ? (fields['accepted'].constant as 'yes' | 'no') : getterOf('accepted'),
+      isAssumed: map.answers !== undefined && areAllYes(fields),
       originId: getterOf('origin_id') as TextGetter,
       givenAt: getterOf('given_at') as TextGetter,
       version: getterOf('policy_version'),
@@ -188,9 +191,11 @@ export function openInterpreter(map: ImportMap, options: Options, decisions: Dec
   }
 
   const readAnswer = (getters: Getters, row: Row, accepted: boolean | null, originId: string): Interpretation => {
-    const at = readAt(getters, getters.givenAt(row))
+    const givenAt = getters.givenAt(row)
     const { purposes, isUndecided, leftOut } = readPurposes(getters.purposes, row)
-    const isSilent = accepted === null && !purposes.some(([, answer]) => answer !== null)
+    const isSilent = accepted === null && !isUndecided && !purposes.some(([, answer]) => answer !== null)
+    if (givenAt === '' && map.answers && (getters.isAssumed || isSilent)) return absent
+    const at = readAt(getters, givenAt)
     const silence = isSilent ? (leftOut ?? { table: 'values' as const, value: '' }) : null
     const version = getters.version ? readVersion(getters, getters.version(row)) : options.policyVersion
     if (isUndecided || version === undefined) return { kind: 'undecided' }
@@ -215,16 +220,23 @@ export function openInterpreter(map: ImportMap, options: Options, decisions: Dec
     }
   }
 
-  /** Of several answers, those that have a time. */
+  /** Of several answers, those that are there. Without any, the row is left out once. */
   const interpretAll = (all: readonly Getters[], row: Row): readonly Interpretation[] => {
-    const present = all.filter(getters => getters.givenAt(row) !== '')
-    return present.length > 0 ? present.map(getters => interpret(getters, row)) : [{ kind: 'left_out', by: noAnswer }]
+    const read = all.map(getters => interpret(getters, row))
+    const there = read.filter(({ kind }) => kind !== 'left_out')
+    return there.length > 0 ? there : read.slice(0, 1)
+  }
+
+  const compileAll = (columns: Columns): Getters[] => {
+    const present = answers.filter(fields => !map.answers || hasColumn(columns, fields['given_at']))
+    if (present.length > 0) return present.map(fields => compile(columns, fields))
+    throw usageError('the header has none of the times of the answers in the map', 'correct given_at in "answers"')
   }
 
   let present: Columns | null = null
   let getters: readonly Getters[] = []
   return (columns: Columns): ((row: ReadRow) => readonly Interpretation[]) => {
-    const own = columns === present ? getters : answers.map(fields => compile(columns, fields))
+    const own = columns === present ? getters : compileAll(columns)
     getters = own
     present = columns
     const [first] = own as [Getters]
@@ -235,8 +247,13 @@ export function openInterpreter(map: ImportMap, options: Options, decisions: Dec
   }
 }
 
-/** Of a row with none of the answers it may have. */
-const noAnswer: LeftOut = { table: 'values', value: '' }
+/** One of several answers that the row does not have. */
+const absent: Interpretation = { kind: 'left_out', by: { table: 'values', value: '' } }
+
+function areAllYes(fields: AnswerFields): boolean {
+  const answers = Object.entries(fields).filter(([name]) => name === 'accepted' || preferenceOf(name) !== undefined)
+  return answers.length > 0 && answers.every(([, source]) => isConstant(source) && source.constant === 'yes')
+}
 
 function answerOf(decision: string | number | false | undefined): boolean | null {
   return decision === 'yes' ? true : decision === 'no' ? false : null

@@ -154,6 +154,8 @@ export type Getter = (row: Row) => unknown
 export interface Columns {
   /** @throws UsageError if a CSV lacks the column, unless optional */
   getter(path: string, isOptional?: boolean): Getter
+  /** Always true of JSON. */
+  has(path: string): boolean
   namesWith(prefix: string): readonly string[]
 }
 
@@ -168,6 +170,7 @@ export const jsonColumns: Columns = {
       return own === undefined ? follow(row, steps) : own
     }
   },
+  has: () => true,
   namesWith: () => [],
 }
 
@@ -183,6 +186,7 @@ export function csvColumns(header: readonly string[], jsonCells: ReadonlySet<num
       if (isOptional) return () => undefined
       throw missingColumn(header, path, where)
     },
+    has: path => findColumn(header, path, where) !== -1,
     namesWith: prefix => header.filter(each => each.startsWith(prefix) && each.length > prefix.length),
   }
 }

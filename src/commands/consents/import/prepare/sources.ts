@@ -23,6 +23,13 @@ export function textGetter(columns: Columns, source: Source): TextGetter {
   return row => choices.reduce((found, get) => (found === '' ? get(row) : found), '')
 }
 
+/** False if a source that may be missing names no column of a CSV. */
+export function hasColumn(columns: Columns, source: Source | undefined): boolean {
+  if (typeof source !== 'object') return true
+  if ('first' in source) return source.first.some(path => columns.has(path))
+  return !('path' in source) || columns.has(source.path)
+}
+
 function named(get: Getter, path: string): TextGetter {
   return row => textOf(get(row), path)
 }

@@ -2,12 +2,14 @@ import { readFileSync } from 'node:fs'
 import type { FormatName } from '../../../../../../src/commands/consents/import/prepare/formats.ts'
 import { c15t } from './c15t.ts'
 import { commandersAct } from './commanders-act.ts'
+import { complianz, cookiebot, cookieyes, onetrust } from './consent-logs.ts'
 import { consenti } from './consenti.ts'
 import { cookieScript } from './cookie-script.ts'
 import { csv } from './csv.ts'
 import { didomi } from './didomi.ts'
 import { iubenda } from './iubenda.ts'
 import { klaro } from './klaro.ts'
+import { brevo, hubspot, klaviyo, mailchimp } from './mailing-lists.ts'
 import type { Fixture } from './truth.ts'
 import { usercentrics } from './usercentrics.ts'
 
@@ -21,6 +23,14 @@ export const makers: Readonly<Record<FormatName, (seed: number, rows: number) =>
   consenti,
   c15t,
   klaro,
+  onetrust,
+  cookiebot,
+  cookieyes,
+  complianz,
+  mailchimp,
+  hubspot,
+  klaviyo,
+  brevo,
   csv,
 }
 

@@ -95,6 +95,8 @@ function spoil(text: string): string {
   return text
     .replace(/\b20\d\d-\d\d-\d\d/g, '2024-06-31')
     .replace(/\b\d\d\/\d\d\/20\d\d\b/g, '31/06/2024')
+    .replace(/\b\d\d\.\d\d\.20\d\d\b/g, '31.06.2024')
+    .replace(/\b1[67]\d{8}\b/g, '9999999999')
     .replace(/\b1[67]\d{11}\b/g, '9999999999999')
 }
 
@@ -114,6 +116,11 @@ export function openBook(random: Random) {
   return {
     add,
     rows: () => counts.read,
+    /** A row with several answers, the first of which is that of the record. */
+    both: (file: string, text: string, answers: number): void => {
+      add(file, text, 'records')
+      for (let further = 1; further < answers; further += 1) add(file, '', 'changes')
+    },
     /** The rows of one answer; some of them are there twice. */
     answer: (file: string, texts: readonly string[], isFirst: boolean): void => {
       for (const [index, text] of texts.entries())
@@ -131,7 +138,7 @@ export function openBook(random: Random) {
       const own = rows.slice(told).filter(({ fate }) => fate !== null && fate !== 'left_out')
       told = rows.length
       if (!random.chance(0.1)) return void persons.push(person)
-      const row = random.pick(own)
+      const row = random.pick(own.filter(({ text }) => text !== ''))
       row.text = spoil(row.text)
       spoiled.push(person.record.id)
       counts.refused += own.length
@@ -139,7 +146,8 @@ export function openBook(random: Random) {
       for (const { fate } of own) counts[fate as Fate] -= 1
     },
     /** Rows of a file in any order, since no source promises one. */
-    textOf: (file: string): string[] => random.shuffle(rows.filter(row => row.file === file)).map(({ text }) => text),
+    textOf: (file: string): string[] =>
+      random.shuffle(rows.filter(row => row.file === file && row.text !== '')).map(({ text }) => text),
     close: (files: Fixture['files'], options: Pick<Fixture, 'policyVersion' | 'timezone'> = {}): Fixture => ({
       files,
       ...options,
