@@ -59,7 +59,7 @@ function faultsOf(file: ForeignFile): readonly Fault[] {
   const [header = [], ...rows] = file.cells
   const separator = file.separator ?? ','
   const set =
-    (column: string, value: string): Fault['change'] =>
+    (column: string, value: string): NonNullable<Fault['change']> =>
     ([first = [], ...others]) => [
       first,
       ...others.map((row, at) =>
