@@ -30,7 +30,8 @@ export async function* toUtf8(
     try {
       return Buffer.from(decoder?.decode(bytes, { stream: bytes !== undefined }) ?? '')
     } catch {
-      throw dataError(`${name} is not valid ${decoder?.encoding.toUpperCase()}`, 'save it again as CSV in UTF-8')
+      const known = decoder?.encoding.toUpperCase().replace(/[BL]E$/, '')
+      throw dataError(`${name} is not valid ${known}`, 'save it again as CSV in UTF-8')
     }
   }
   for await (const chunk of chunks) {

@@ -25,6 +25,11 @@ describe('generated files match the command tree and the contract (npm run gener
       expect(readFileSync(new URL(name, folder), 'utf8')).toBe(schema)
   })
 
+  it('the JSON Schema of maps matches', () => {
+    const file = new URL('src/commands/consents/import/map.schema.json', root)
+    expect(readFileSync(file, 'utf8')).toBe(generated.mapSchema)
+  })
+
   it('the manual’s table of commands matches', () => {
     const [, table] =
       /<!-- commands -->\n([\s\S]*)\n<!-- \/commands -->/.exec(

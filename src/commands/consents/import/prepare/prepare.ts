@@ -91,10 +91,8 @@ async function readFile(path: string, run: Preparation): Promise<SourceFile> {
         run.place.part = part.name
         for (const row of rows) {
           run.place.line = row.number
-          for (const answer of interpret(row)) {
-            const pending = take(run, row, answer) // awaiting takes longer than the rest
-            if (pending) await pending
-          }
+          const pending = takeAll(run, row, interpret(row)) // awaiting takes longer than the rest
+          if (pending) await pending
         }
       }
     }
@@ -102,6 +100,12 @@ async function readFile(path: string, run: Preparation): Promise<SourceFile> {
     await source.close()
   }
   return { name, bytes, sha256 }
+}
+
+/** Returns a promise only if the caller must wait. */
+function takeAll(run: Preparation, row: ReadRow, answers: readonly Interpretation[]): Promise<unknown> | null {
+  const pending = answers.map(answer => take(run, row, answer)).filter(each => each !== null)
+  return pending.length === 0 ? null : Promise.all(pending)
 }
 
 /** Returns a promise only if the caller must wait. */

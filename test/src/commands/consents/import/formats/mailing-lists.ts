@@ -56,7 +56,7 @@ function mailingList(list: List) {
       if (isYes) answers.push({ ...base, at: contact.joined, accepted: true })
       if (contact.left !== null) answers.push({ ...base, at: contact.left, accepted: false })
       const text = toText(contact, isYes)
-      if (answers.length === 0) return book.add(file, text, 'left_out')
+      if (answers.length === 0) return void book.add(file, text, 'left_out')
       book.both(file, text, answers.length)
       book.person({ record: record(contact), answers })
     }
@@ -174,7 +174,7 @@ export function klaviyo(seed: number, rows: number): Fixture {
       const accepted = Object.values(preferences).includes(true)
       answers.push({ at: times[index] as number, accepted, preferences, policyVersion: 3, files: [file] })
     }
-    if (answers.length === 0) return book.add(file, text, 'left_out')
+    if (answers.length === 0) return void book.add(file, text, 'left_out')
     book.both(file, text, answers.length)
     book.person({ record: { id, subject_id: email }, answers })
   }
