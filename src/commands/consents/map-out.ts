@@ -136,7 +136,12 @@ const purposePrefix = /^purposes?\s*:\s*/i
 function isPreference({ column, cells }: Sample, isImport: boolean): boolean {
   const words = [...new Set(filled(cells))]
   const isAnswered = isImport ? words.some(isYesOrNo) : words.every(isYesOrNo)
-  return words.length > 0 && words.length <= maxWords && (purposePrefix.test(column) || isAnswered)
+  return (
+    words.length > 0 &&
+    words.length <= maxWords &&
+    !negative.test(simplify(column)) &&
+    (purposePrefix.test(column) || isAnswered)
+  )
 }
 
 function meaningOf(word: string): 'yes' | 'no' | null {
@@ -271,7 +276,8 @@ function byName(samples: readonly Sample[], field: string): Sample | undefined {
 /** Only if no other column looks like this field. */
 function byCells(samples: readonly Sample[], field: string): Sample | undefined {
   const looks = cellsOf[field]
-  const found = looks ? samples.filter(({ cells }) => filled(cells).length > 0 && filled(cells).every(looks)) : []
+  const isLike = (sample: Sample) => fits(sample, field) && filled(sample.cells).length > 0
+  const found = looks ? samples.filter(sample => isLike(sample) && filled(sample.cells).every(looks)) : []
   return found.length === 1 ? found[0] : undefined
 }
 
@@ -285,7 +291,12 @@ function isYesOrNo(cell: string): boolean {
   return commonWords(cell) !== undefined && !/\d/.test(cell)
 }
 
-function fits({ cells }: Sample, field: string): boolean {
+/** Columns whose yes is a no, such as `Unsubscribed`. */
+const negative =
+  /unsubscri|opted? ?out|blacklist|blocklist|abgemeldet|widerruf|desabon|desinscri|baja|disiscri|cancelad|uitgeschreven|afgemeld|avregistre|avmeldt|afmeldt|peruutet|wypisan|odhlasen/
+
+function fits({ column, cells }: Sample, field: string): boolean {
+  if (field === 'accepted' && negative.test(simplify(column))) return false
   if (field === 'policy_version') return filled(cells).every(cell => /^\d{1,10}$/.test(cell))
   if (field === 'origin_id') return cells.length > 0 && cells.every(cell => cell.trim() !== '')
   return field !== 'accepted' || new Set(filled(cells).map(fold)).size <= maxWords

@@ -67,7 +67,9 @@ export function digestOf(map: ImportMap): string {
 function parseMap(given: Fields, path: string | undefined, format: FormatName): ImportMap {
   const { data, error } = ImportMap.safeParse(given, { error: describeIssue })
   if (data) return data
-  const issue = error?.issues[0] as z.core.$ZodIssue
+  const { issues } = error as z.core.$ZodError
+  // A word that is misspelt is missing, too.
+  const issue = (issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0]) as z.core.$ZodIssue
   if (path !== undefined) throw usageError(`${path}: ${explainIssue(issue, given)}`, 'see consentctl help import')
   if (format === 'csv')
     throw usageError('a CSV requires a map of its columns', 'name it with --map; --map-out FILE writes one to edit')

@@ -214,7 +214,7 @@ export const ImportMap = Properties.superRefine((map, context) => {
   const refuse = (path: string, message: string) => context.addIssue({ code: 'custom', path: path.split('.'), message })
   for (const [path, values] of [['values', map.values] as const, ['accepted.values', map.accepted?.values] as const])
     if (Object.entries(values ?? {}).some(([value, answer]) => answer === 'yes' && value.trim() === ''))
-      refuse(path, 'an empty value must not be yes: silence is not consent')
+      refuse(path, 'must not have yes for an empty word: silence is not consent')
   const answers = answersOf(map)
   const isIn = (field: string) => answers.every(fields => fields[field] !== undefined)
   if (!isIn('origin_id')) refuse('fields.origin_id', 'is missing: name the column of the person')
