@@ -329,7 +329,7 @@ sites archive|-y||skip the confirmation prompt
 sites archive|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)
 sites archive|--password-stdin||read the password from standard input instead of prompting
 sites archive|<|@sites|
-sites snippet|--for|:cookieconsent klaro osano tarteaucitron c15t|the banner of the pages
+sites snippet|--for|:cookieconsent klaro osano tarteaucitron c15t orejime tcf consent-mode|the banner of the pages
 sites snippet|--site-token|none|token of the site, st-… (public)
 sites snippet|--email|none|sign in as this user (CONSENTCTL_EMAIL, or the profile’s email)
 sites snippet|--password-stdin||read the password from standard input instead of prompting

@@ -155,6 +155,56 @@ start(() => {
   })
 })
 `,
+  orejime: `\
+const answer = () => {
+  const { config, manager } = orejime, isAnswered = !manager.isDirty(), optional = {}, fixed = {}
+  const add = ({ id, isExempt, isMandatory, purposes }) => {
+    if (purposes) purposes.forEach(add)
+    else if (isExempt || isMandatory) fixed[id] = manager.getConsent(id) === true
+    else optional[id] = isAnswered && manager.getConsent(id) === true
+  }
+  config.purposes.forEach(add)
+  return [optional, fixed]
+}
+start(() => {
+  const { manager } = orejime
+  if (!manager.isDirty()) found()
+  manager.on('dirty', isDirty => { if (!isDirty) chosen() }) // at each choice
+  manager.on('clear', chosen)
+})
+`,
+  tcf: `\
+let data
+const answer = () => {
+  const { purpose, specialFeatureOptins } = data, optional = {}
+  for (let id = 1; id <= 11; id += 1) optional['purpose-' + id] = purpose.consents[id] === true
+  for (const id of [1, 2]) optional['special-feature-' + id] = specialFeatureOptins[id] === true
+  return [optional]
+}
+start(() => __tcfapi('addEventListener', 2, (next, isDone) => {
+  if (!isDone || next.gdprApplies === false) return
+  if (next.eventStatus === 'tcloaded') found((data = next))
+  if (next.eventStatus === 'useractioncomplete') chosen((data = next))
+}))
+`,
+  'consent-mode': `\
+const always = ['security_storage'] // and what else your banner grants to everyone
+const optional = {}, fixed = {}
+const answer = () => Object.keys(optional).length > 0 ? [optional, fixed] : undefined
+const take = entry => {
+  if (entry?.[0] !== 'consent' || entry[1] !== 'update') return
+  for (const [name, word] of Object.entries(entry[2]))
+    if (['granted', 'denied'].includes(word)) (always.includes(name) ? fixed : optional)[name] = word === 'granted'
+  found()
+}
+start(() => {
+  const layer = (window.dataLayer ??= []), { push } = layer
+  layer.forEach(entry => take(entry))
+  layer.push = function (...entries) {
+    try { return push.apply(this, entries) } finally { quietly(() => entries.forEach(take)) }
+  }
+})
+`,
 }
 
 export type BannerName = keyof typeof adapters

@@ -310,6 +310,9 @@ export const sample: Readonly<Record<BannerName, string>> = {
   osano: 'a blocked storage',
   tarteaucitron: 'a slow file, and a choice before it',
   c15t: 'a reset',
+  orejime: 'a reset',
+  tcf: 'a slow file, and a choice before it',
+  'consent-mode': 'a slow file, and a choice before it',
 }
 
 /** Pages on which more counts as accepted, or as answered, than the visitor chose. */
@@ -321,7 +324,18 @@ export interface Edge {
   readonly states: States
 }
 
-const { c15t, cookieconsent, klaro } = banners
+const { c15t, cookieconsent, klaro, tcf } = banners
+
+/** What a page of TCF 2.3 knows of its manager; `tell` is the manager. */
+const tcfStub = `<script>
+  const listeners = []
+  function __tcfapi(command, version, callback) { if (command === 'addEventListener') listeners.push(callback) }
+  function tell(eventStatus, more) {
+    const purpose = { consents: { 1: true }, legitimateInterests: { 2: true } }
+    const data = { tcfPolicyVersion: 5, gdprApplies: true, purpose, specialFeatureOptins: { 1: true }, eventStatus, ...more }
+    for (const callback of listeners) callback(data, true)
+  }
+</script>`
 const twoServices = (ga: boolean, matomo: boolean) => ({
   ...{ necessary: true, 'necessary.session': true, marketing: false },
   ...{ 'analytics.ga': ga, 'analytics.matomo': matomo, ...(ga === matomo && { analytics: ga }) },
@@ -412,5 +426,35 @@ export const edges: Readonly<Record<string, Edge>> = {
       await page.evaluate("c15tStore.setState({ consentInfo: { time: 2, subjectId: 'x' } })") // an agreement to a document
     },
     states: [],
+  },
+  'visitors to whom the GDPR does not apply': {
+    name: 'tcf',
+    html: () => tcfStub,
+    run: page =>
+      page.evaluate(`tell('tcloaded', { gdprApplies: false }); tell('useractioncomplete', { gdprApplies: false })`),
+    states: [],
+  },
+  'a manager of TCF that lists what was given alone, and is opened again': {
+    name: 'tcf',
+    html: () => tcfStub,
+    run: async page => {
+      await page.evaluate("tell('cmpuishown', {}); tell('useractioncomplete', {})")
+      await page.waitForTimeout(500)
+      await page.evaluate("tell('cmpuishown', { purpose: { consents: { 1: true, 2: true } } })")
+    },
+    states: [[true, { ...tcf.preferences.none, 'purpose-1': true, 'special-feature-1': true }]],
+  },
+  'the defaults of Consent Mode, other commands, and what everyone is granted': {
+    name: 'consent-mode',
+    html: () => '<script>var dataLayer = [{ event: "gtm.js" }]; function gtag() { dataLayer.push(arguments) }</script>',
+    run: async page => {
+      await page.evaluate(
+        "gtag('consent', 'default', { ad_storage: 'granted' }); gtag('event', 'x'); dataLayer.push(null)",
+      )
+      await page.evaluate(
+        "gtag('consent', 'update', { ad_storage: 'denied', security_storage: 'granted', region: ['DE'] })",
+      )
+    },
+    states: [[false, { ad_storage: false, security_storage: true }]],
   },
 }

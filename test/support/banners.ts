@@ -40,6 +40,12 @@ const withNecessary = (name: string) => ({
   part: { [name]: true, analytics: true, marketing: false },
 })
 
+/** Consent to the first purposes of TCF, and to no special feature. */
+function tcfChoice(given: number): Choice {
+  const purposes = Array.from({ length: 11 }, (_, index) => [`purpose-${index + 1}`, index < given])
+  return { ...Object.fromEntries(purposes), 'special-feature-1': false, 'special-feature-2': false }
+}
+
 export const banners: Record<BannerName, Banner> = {
   cookieconsent: {
     html: `
@@ -170,7 +176,92 @@ export const banners: Record<BannerName, Banner> = {
       part: { necessary: true, measurement: true, marketing: false },
     },
   },
+  orejime: {
+    html: `
+      <script>
+        var orejimeConfig = {
+          privacyPolicyUrl: '/privacy',
+          purposes: [
+            { id: 'session', title: 'Session', isMandatory: true },
+            { id: 'all', title: 'All', purposes: [{ id: 'analytics', title: 'A' }, { id: 'marketing', title: 'M' }] },
+          ],
+        }
+      </script>
+      <script src="/node_modules/orejime/dist/orejime-standard-en.js"></script>
+      <button type="button" id="accept" onclick="orejime.manager.acceptAll()">Accept</button>
+      <button type="button" id="refuse" onclick="orejime.manager.declineAll()">Refuse</button>
+      <button type="button" id="change" onclick="orejime.manager.setConsent('marketing', false)">No marketing</button>`,
+    accept: page => page.locator('#accept').dispatchEvent('click'), // the banner may cover it
+    refuse: page => page.locator('#refuse').dispatchEvent('click'),
+    change: page => page.locator('#change').dispatchEvent('click'),
+    withdraw: page => page.locator('#refuse').dispatchEvent('click'),
+    reset: 'orejime.manager.clearConsents()',
+    state: `[orejime.manager.isDirty(), ${cookie('eu-consent')}]`,
+    preferences: withNecessary('session'),
+  },
+  tcf: {
+    html: `
+      <script type="module" src="/tcf.js"></script>
+      <button type="button" id="accept">Accept</button>
+      <button type="button" id="refuse">Refuse</button>
+      <button type="button" id="change">Purposes 1 and 2</button>`,
+    accept: page => click(page, '#accept'),
+    refuse: page => click(page, '#refuse'),
+    change: page => click(page, '#change'),
+    withdraw: page => click(page, '#refuse'),
+    state: `[tcShown(), localStorage.getItem('tc')?.slice(20)]`, // without its times
+    preferences: { all: tcfChoice(11), none: tcfChoice(0), part: tcfChoice(2) },
+  },
+  'consent-mode': undefined as unknown as Banner, // below, by the first
 }
+
+banners['consent-mode'] = {
+  ...banners.cookieconsent,
+  html: `
+    <script>
+      var dataLayer = []
+      function gtag() { dataLayer.push(arguments) }
+      const word = name => (CookieConsent.acceptedCategory(name) ? 'granted' : 'denied')
+      const update = () => gtag('consent', 'update', { analytics_storage: word('analytics'), ad_storage: word('marketing') })
+      gtag('consent', 'default', { analytics_storage: 'denied', ad_storage: 'denied', wait_for_update: 500 })
+      gtag('js', new Date())
+    </script>
+    ${banners.cookieconsent.html.replace('hideFromBots: false,', '$& onConsent: update, onChange: update,')}`,
+  preferences: {
+    all: { analytics_storage: true, ad_storage: true },
+    none: { analytics_storage: false, ad_storage: false },
+    part: { analytics_storage: true, ad_storage: false },
+  },
+}
+
+/** IAB's own implementation of the interface; its list of vendors is empty. */
+const tcfSetup = `
+import { CmpApi } from '@iabtechlabtcf/cmpapi'
+import { GVL, TCModel, TCString } from '@iabtechlabtcf/core'
+const ids = Array.from({ length: 11 }, (_, index) => index + 1)
+const purposes = Object.fromEntries(ids.map(id => [id, { id, name: String(id), description: '', illustrations: [] }]))
+const gvl = new GVL({
+  gvlSpecificationVersion: 3, vendorListVersion: 1, tcfPolicyVersion: 5, lastUpdated: '2026-01-01T00:00:00Z',
+  purposes, specialPurposes: {}, features: {}, specialFeatures: {}, dataCategories: {}, stacks: {}, vendors: {},
+})
+const api = new CmpApi(31, 1, true)
+const stored = localStorage.getItem('tc')
+api.update(stored ?? '', stored === null)
+const save = given => {
+  const model = new TCModel(gvl)
+  Object.assign(model, { cmpId: 31, cmpVersion: 1, isServiceSpecific: true, publisherCountryCode: 'DE' })
+  model.purposeConsents.set(given)
+  const text = TCString.encode(model)
+  localStorage.setItem('tc', text)
+  api.update(text, true)
+  api.update(text, false)
+}
+window.tcShown = () => localStorage.getItem('tc') === null
+const on = (id, given) => document.getElementById(id).addEventListener('click', () => save(given))
+on('accept', ids)
+on('refuse', [])
+on('change', ids.filter(id => id < 3))
+`
 
 /** The package has no buttons: a page brings its own. */
 const c15tSetup = `
@@ -207,20 +298,21 @@ export async function serveBanners(
   /** Pages besides, by path. */
   pages: Readonly<Record<string, () => string>> = {},
 ): Promise<BannerShop> {
-  const { outputFiles } = await build({
-    stdin: { contents: c15tSetup, resolveDir: fileURLToPath(packages) },
-    bundle: true,
-    format: 'esm',
-    write: false,
-  })
+  const bundle = async (contents: string) => {
+    const stdin = { contents, resolveDir: fileURLToPath(packages) }
+    const { outputFiles } = await build({ stdin, bundle: true, format: 'esm', write: false })
+    return outputFiles[0]?.contents ?? ''
+  }
+  const modules = { '/c15t.js': await bundle(c15tSetup), '/tcf.js': await bundle(tcfSetup) }
   const serve = (path: string, isBare: boolean): [type: string, body: string | Uint8Array] | undefined => {
     const name = path.slice(1).replace(/\.js$/, '') as BannerName
     if (path === '/') return ['text/html', '<!doctype html><title>A shop</title>']
     if (pages[path]) return ['text/html', pages[path]()]
-    if (path === '/c15t.js') return ['text/javascript', outputFiles[0]?.contents ?? '']
+    if (path === '/c15t.js' || path === '/tcf.js') return ['text/javascript', modules[path]]
     if (path.startsWith('/node_modules/') && !path.includes('..'))
       return [types[path.split('.').at(-1) ?? ''] ?? 'text/plain', readFileSync(new URL(`.${path}`, packages))]
-    if (path.startsWith('/consent-')) return ['text/javascript', snippet(path.slice(9, -3) as BannerName)]
+    if (path.startsWith('/consent-') && path.endsWith('.js'))
+      return ['text/javascript', snippet(path.slice(9, -3) as BannerName)]
     if (!Object.hasOwn(banners, name)) return undefined
     const { html } = banners[name]
     return [
