@@ -292,7 +292,8 @@ it('import › exit 5 › when values are undecided, and --map-out writes them t
   const before = cli.sent().length
   const dry = await run(file, ...again, '--dry-run', '--json')
   expect(dry, dry.stderr).toMatchObject({ code: 0 })
-  expect(JSON.parse(dry.stdout)).toEqual([{ table: 'accepted', value: 'seen', count: 3, becomes: 'no' }])
+  const seen = { table: 'accepted', value: 'seen', count: 3, becomes: 'no', first: `${file}:2` }
+  expect(JSON.parse(dry.stdout)).toEqual([{ ...seen, column: 'accepted ("answer")' }])
   expect([cli.sent().length - before, readdirSync(join(state, 'jobs'))]).toEqual([0, []])
 })
 
