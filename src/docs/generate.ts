@@ -41,7 +41,7 @@ function schemaFiles(): Record<string, string> {
 /** For editors of `import --map`. */
 function mapSchema(): string {
   // A map of another format than csv has only what differs from that.
-  const { $schema, required: _, ...rest } = z.toJSONSchema(ImportMap, { io: 'input' })
+  const { $schema, required: _, ...rest } = z.toJSONSchema(ImportMap, { io: 'input', reused: 'ref' })
   return `${JSON.stringify({ $schema, $id: 'urn:consentctl:schema:import-map', title: 'Map of an import', ...rest }, null, 2)}\n`
 }
 
