@@ -77,5 +77,7 @@ async function readProof(path: string): Promise<NonNullable<RequestChange['recei
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
   }
-  throw dataError(`${path} is no receipt of an erasure or a withdrawal, no erasure certificate, and no export manifest`)
+  throw dataError(
+    `${path} must be a receipt of an erasure or a withdrawal, an erasure certificate, or an export manifest`,
+  )
 }

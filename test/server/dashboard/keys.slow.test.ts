@@ -14,7 +14,7 @@ describe.skipIf(!browserPath)('the dashboard', () => {
       await page.getByRole('button', { name: 'Create a key' }).press('Enter')
       await page.keyboard.type('backend')
       await dashboard.expectAccessible()
-      for (const key of ['Tab', 'Tab', 'Space', 'Enter']) await page.keyboard.press(key) // not `write`
+      for (const key of ['Tab', 'Tab', 'Space', 'Enter']) await page.keyboard.press(key) // `write`, too
       const box = page.getByRole('group', { name: 'The key backend is created.' })
       await box.waitFor()
       expect(await page.locator(':focus').innerText()).toBe(await box.innerText())
@@ -23,8 +23,8 @@ describe.skipIf(!browserPath)('the dashboard', () => {
       const { body } = await service.call('GET', '/api/v1/usage', { key })
       expect(body).toMatchObject({ limit: null })
       const { data } = (await call(account, 'GET', 'keys')).body
-      expect(data[0]).toMatchObject({ name: 'backend', scopes: ['read', 'erase'], expires_at: null })
-      expect(await page.getByRole('row', { name: 'backend' }).innerText()).toContain('read, erase')
+      expect(data[0]).toMatchObject({ name: 'backend', scopes: ['read', 'write'], expires_at: null })
+      expect(await page.getByRole('row', { name: 'backend' }).innerText()).toContain('read, write')
       await hide(page)
       await page.getByText('It has left this page.').waitFor()
       expect(await page.content()).not.toContain(key)
@@ -119,6 +119,19 @@ describe.skipIf(!browserPath)('the dashboard', () => {
       await page.getByRole('heading', { name: 'Usage' }).waitFor()
       await page.goto(`${service.url}/#/audit`)
       await page.getByText(`site ${account.siteId} (now `).waitFor()
+    })
+
+    it('says what changed, and links the site', async () => {
+      const account = await service.newAccount()
+      const site = `sites/${account.siteId}`
+      await call(account, 'PATCH', site, { allowed_origins: ['https://old.example'] })
+      await call(account, 'PATCH', site, { allowed_origins: ['https://new.example'], policy_version: 2 })
+      const page = await dashboard.open(account, 'audit')
+      const row = page.locator('tbody tr').first()
+      await row.getByText('+https://new.example −https://old.example').waitFor()
+      expect(await row.innerText()).toContain('policy version 1 → 2')
+      await row.getByRole('link', { name: account.siteId }).click()
+      await expect.poll(() => new URL(page.url()).hash).toBe(`#/sites/${account.siteId}`)
     })
   })
 

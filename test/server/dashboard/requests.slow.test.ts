@@ -110,7 +110,7 @@ describe.skipIf(!browserPath)('the dashboard › requests', () => {
     await page.getByText('It answers').waitFor()
     await page.getByLabel('Type 1 to erase').fill('1')
     await page.getByRole('button', { name: 'Erase 1 record' }).click()
-    await page.getByText('The register has the digests').waitFor()
+    await page.getByText('The register has the digest of 1 certificate.').waitFor()
     const { name, bytes } = await dashboard.download(() =>
       page.getByRole('button', { name: /^Download erasure/ }).click(),
     )
@@ -128,10 +128,11 @@ describe.skipIf(!browserPath)('the dashboard › requests', () => {
     expect(await read(id)).toMatchObject({ state: 'closed', outcome: 'done', subject_ids: null })
   })
 
-  it('takes a typed ticket that the register has, unless it is closed or of another person', async () => {
+  it('takes a typed ticket that the register has, unless it is closed, of another kind or of another person', async () => {
     await create()
     const { id } = await enter('DSR-7')
     await enter('DSR-8', { subject_ids: ['maria@example.com', 'other@example.com'] })
+    await enter('DSR-10', { kind: 'access' })
     const { id: closed } = await enter('DSR-9')
     await call(account, 'PATCH', `requests/${closed}`, { outcome: 'withdrawn' })
     const page = await dashboard.open(account, 'person')
@@ -143,12 +144,28 @@ describe.skipIf(!browserPath)('the dashboard › requests', () => {
       await page.getByRole('button', { name: 'Erase 1 record' }).click()
     }
     await erase('DSR-8')
-    await page.getByText('The register has DSR-8 with other identifiers.').waitFor()
+    await page.getByText('The request DSR-8 of the register has 1 other identifier').waitFor()
     await erase('DSR-9')
-    await page.getByText('The register has DSR-9, which is closed').waitFor()
+    await page.getByText('The request DSR-9 of the register is closed.').waitFor()
+    await erase('DSR-10')
+    await page.getByText('The request DSR-10 of the register asks for access.').waitFor()
     await erase('DSR-7')
-    await page.getByText('The register has the digests').waitFor()
+    await page.getByText('The register has the digest of 1 certificate.').waitFor()
     expect((await read(id)).receipts).toHaveLength(1)
+  })
+
+  it('deletes nothing if the request was closed since it was shown', async () => {
+    await create()
+    const { id } = await enter('DSR-7')
+    const page = await dashboard.open(account, 'requests')
+    await page.getByRole('button', { name: 'Answer it: DSR-7' }).click()
+    await page.getByText('It answers').waitFor()
+    await call(account, 'PATCH', `requests/${id}`, { outcome: 'withdrawn' })
+    await page.getByLabel('Type 1 to erase').fill('1')
+    await page.getByRole('button', { name: 'Erase 1 record' }).click()
+    await page.getByText('The request DSR-7 of the register is closed.').waitFor()
+    const { body } = await service.call('GET', '/api/v1/consents', { key: account.key })
+    expect(body.data).toHaveLength(1)
   })
 
   it('shows on Start what needs somebody: requests, answers, keys and webhooks', async () => {

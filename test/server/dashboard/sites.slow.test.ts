@@ -185,7 +185,7 @@ describe.skipIf(!browserPath)('the dashboard › sites', () => {
       expect(await page.getByRole('link', { name: 'New site' }).count()).toBe(0)
       return await page.getByRole('navigation', { name: 'Screens' }).getByRole('link').allInnerTexts()
     }
-    expect(await screensOf('publisher')).toEqual(['Statistics', 'Notices', 'Sites'])
-    expect(await screensOf('operator')).toHaveLength(9)
+    expect(await screensOf('publisher')).toEqual(['Start', 'Statistics', 'Notices', 'Sites'])
+    expect(await screensOf('operator')).toHaveLength(11)
   })
 })

@@ -139,6 +139,21 @@ describe.skipIf(!browserPath)('the dashboard › statistics', () => {
     expect(await page.getByRole('button', { name: 'Show', exact: false }).count()).toBe(1)
   })
 
+  it('shows the last days, weeks or months at a click', async () => {
+    const account = await service.newAccount()
+    await createMany(account, persons(12, { accepted: true }))
+    const page = await dashboard.open(account, 'statistics')
+    const day = (days: number) => new Date(Date.now() - days * 24 * 60 * 60 * 1000).toISOString().slice(0, 10)
+    for (const [name, days, by] of [
+      ['7 days', 6, 'day'],
+      ['Quarter', 90, 'week'],
+    ] as const) {
+      await page.getByRole('button', { name }).click()
+      await page.getByText(`consentctl stats --from ${day(days)} --to ${day(0)} --by ${by}`).waitFor()
+      await page.getByText('In all 12 records').waitFor()
+    }
+  })
+
   it('when a request fails, shows no numbers of earlier filters', async () => {
     const account = await service.newAccount()
     await createMany(account, persons(12, { accepted: true }))

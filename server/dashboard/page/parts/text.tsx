@@ -49,6 +49,11 @@ export function formatTime(at: string): string {
   return Number.isNaN(date.getTime()) ? visible(at) : `${date.toISOString().slice(0, 19).replace('T', ' ')} UTC`
 }
 
+/** The day (UTC) in so many days. */
+export function dayIn(days: number): string {
+  return new Date(Date.now() + days * 24 * 60 * 60 * 1000).toISOString().slice(0, 10)
+}
+
 const number = new Intl.NumberFormat('en')
 
 export function formatNumber(value: number): string {

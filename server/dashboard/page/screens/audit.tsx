@@ -11,7 +11,7 @@ import { Field, Form, fieldsOf, Select } from '../parts/form.tsx'
 import { PagedTable, usePages } from '../parts/paged-table.tsx'
 import { Screen } from '../parts/screen.tsx'
 import { type Columns, Details, Table } from '../parts/table.tsx'
-import { formatNumber, Text, Time } from '../parts/text.tsx'
+import { formatNumber, Link, Text, Time } from '../parts/text.tsx'
 import { client } from '../session.ts'
 
 const noFilters = { actor: '', action: '', target: '', from: '', to: '' }
@@ -75,8 +75,44 @@ const columnsWith = (onOpen: (entry: AccountEntry) => void, names: Names): Colum
   Time: ({ at }) => <Time at={at} />,
   By: ({ actor }) => <Text of={actorOf(actor)} />,
   Change: ({ action }) => wordsOf(action),
-  Of: entry => <Text of={targetOf(entry, names)} />,
+  Of: entry => <Target of={entry} names={names} />,
+  Values: entry => <Text of={describeChange(entry)} />,
 })
+
+/** Links what has a screen of its own. An altered entry can name anything. */
+function Target({ of: entry, names }: { readonly of: AccountEntry; readonly names: Names }) {
+  const { kind, id, policy_version: version } = entry.target
+  const text = targetOf(entry, names)
+  const screen = screensOf[String(kind)]
+  if (!screen || typeof id !== 'string' || entry.action.endsWith('_removed')) return <Text of={text} />
+  return <Link to={[screen, id, ...(version === undefined ? [] : [String(version)])]}>{text}</Link>
+}
+
+const screensOf: Readonly<Record<string, string>> = {
+  site: 'sites',
+  notice: 'notices',
+  request: 'requests',
+  webhook: 'webhooks',
+}
+
+/** Such as `policy version 1 → 2, allowed origins +https://new.example`. Null for what is created or removed. */
+function describeChange({ before, after }: AccountEntry): string | null {
+  if (!before || !after) return null
+  const names = Object.keys(after).filter(name => name !== 'updated_at')
+  return names.map(name => `${wordsOf(name)} ${describeValues(before[name], after[name])}`).join(', ')
+}
+
+function describeValues(before: unknown, after: unknown): string {
+  if (!Array.isArray(before) || !Array.isArray(after)) return `${valueText(before)} → ${valueText(after)}`
+  const without = (all: unknown[], others: unknown[]) =>
+    all.map(valueText).filter(each => !others.map(valueText).includes(each))
+  const [added, removed] = [without(after, before), without(before, after)]
+  return [...added.map(each => `+${each}`), ...removed.map(each => `−${each}`)].join(' ') || 'in another order'
+}
+
+function valueText(of: unknown): string {
+  return of === null || of === undefined ? 'none' : typeof of === 'string' ? of : JSON.stringify(of)
+}
 
 function wordsOf(action: string): string {
   return visible(action.replaceAll('_', ' '))
@@ -143,5 +179,5 @@ function Entry({ of: entry, onClose }: { readonly of: AccountEntry; readonly onC
 }
 
 function Value({ of }: { readonly of: unknown }) {
-  return <Text of={of === null || of === undefined || typeof of === 'string' ? of : JSON.stringify(of)} />
+  return <Text of={of === null || of === undefined ? null : valueText(of)} />
 }

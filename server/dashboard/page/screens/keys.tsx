@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import { api } from '../../../../src/contract/api.ts'
-import { defaultScopes, type Scope, scopes } from '../../../../src/contract/endpoint.ts'
+import { type Scope, scopes } from '../../../../src/contract/endpoint.ts'
 import type { ApiKey } from '../../../../src/contract/keys.ts'
 import type { Site } from '../../../../src/contract/sites.ts'
 import { visible } from '../../../../src/output/safe.ts'
@@ -127,7 +127,7 @@ interface CreateProps {
 function Create({ sites, onClose, onLost, onDone }: CreateProps) {
   const email = useEmail()
   const [fields, setFields] = useState({ name: '', expires_at: '' })
-  const [chosen, setChosen] = useState<readonly Scope[]>(defaultScopes)
+  const [chosen, setChosen] = useState<readonly Scope[]>(['read'])
   const [ofSites, setOfSites] = useState<readonly string[]>([])
   const { name, expires_at: expires } = fields
   const field = fieldsOf(fields, setFields)

@@ -14,9 +14,8 @@ export function Person() {
   const [search, setSearch] = useState(lastSearch)
   const [text, setText] = useState(search?.subjects.join('\n') ?? '')
   useEffect(continueSignedIn, [epoch])
-  const find = (subjects: readonly string[]) => {
+  const find = (subjects: readonly string[], request = search?.request ?? null) => {
     setText(subjects.join('\n'))
-    const request = search?.request ?? null
     const isSame = request?.subject_ids?.every(each => subjects.includes(each))
     setSearch(searchFor(subjects, isSame ? request : null))
   }

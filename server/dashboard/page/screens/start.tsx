@@ -6,12 +6,10 @@ import type { Stats } from '../../../../src/contract/stats.ts'
 import { useCall } from '../call.ts'
 import { Screen, Show } from '../parts/screen.tsx'
 import { type Columns, Details, Table } from '../parts/table.tsx'
-import { formatNumber, formatRate, Link, Text, Time } from '../parts/text.tsx'
+import { dayIn, formatNumber, formatRate, Link, Text, Time } from '../parts/text.tsx'
 import { client, useMay } from '../session.ts'
 import { openColumns, readOpen } from './requests.tsx'
 import { factsOf } from './webhook.tsx'
-
-const dayMs = 24 * 60 * 60 * 1000
 
 /** Requests that are due within so many days are shown. */
 const soonDays = 10
@@ -21,11 +19,7 @@ const leastDays = 28
 
 const keyDays = 30
 
-function dayIn(days: number): string {
-  return new Date(Date.now() + days * dayMs).toISOString().slice(0, 10)
-}
-
-/** What needs somebody today: a request to the service each. */
+/** What has to be done today. Each part is one request to the service. */
 export function Start() {
   return (
     <Screen title="Start">
@@ -100,7 +94,7 @@ function weekOf({ records, accepted, refused, withdrawn }: Stats['total']) {
 
 async function readKeys() {
   const { data } = await client.call(api.keys.list, {})
-  const [now, until] = [0, keyDays].map(days => new Date(Date.now() + days * dayMs).toISOString())
+  const [now, until] = [0, keyDays].map(days => new Date(Date.now() + days * 24 * 60 * 60 * 1000).toISOString())
   const isEnding = ({ revoked_at, expires_at: at }: ApiKey) =>
     !revoked_at && at && at > (now ?? '') && at <= (until ?? '')
   return data.filter(isEnding).sort((one, other) => ((one.expires_at ?? '') < (other.expires_at ?? '') ? -1 : 1))

@@ -2,13 +2,14 @@ import { useState } from 'preact/hooks'
 import { api } from '../../../../src/contract/api.ts'
 import { groupings, type Stats, type StatsGroup, type StatsQuery } from '../../../../src/contract/stats.ts'
 import { useCall } from '../call.ts'
+import { Button } from '../parts/button.tsx'
 import { options } from '../parts/command.tsx'
 import { Check, Field, Form, fieldsOf, Select } from '../parts/form.tsx'
 import { Problem } from '../parts/problem.tsx'
 import { Screen } from '../parts/screen.tsx'
 import { SiteSelect, useSites } from '../parts/sites.tsx'
 import { type Columns, Details, Table } from '../parts/table.tsx'
-import { formatCount, formatNumber, formatRate, formatTime, Id, Text } from '../parts/text.tsx'
+import { dayIn, formatCount, formatNumber, formatRate, formatTime, Id, Text } from '../parts/text.tsx'
 import { client } from '../session.ts'
 
 type By = NonNullable<StatsQuery['by']>
@@ -17,12 +18,25 @@ const groupingOptions = [['', 'In all'] as const, ...groupings.map(by => [by, `B
 
 const noFilters = { site: '', from: '', to: '', by: 'month' as By | '', exact: false }
 
+/** Days up to today. */
+const presets = [
+  ['7 days', 7, 'day'],
+  ['30 days', 30, 'day'],
+  ['Quarter', 91, 'week'],
+  ['Year', 365, 'month'],
+] as const
+
 export function Statistics() {
   const sites = useSites()
   const [draft, setDraft] = useState(noFilters)
   const [filters, setFilters] = useState(noFilters)
   const field = fieldsOf(draft, setDraft)
   const { value, error, isLoading, reload } = useCall(() => readStatistics(filters), [filters])
+  const showLast = (days: number, by: By) => {
+    const next = { ...draft, from: dayIn(1 - days), to: dayIn(0), by }
+    setDraft(next)
+    setFilters(next)
+  }
   return (
     <Screen title="Statistics" command={['stats', ...options(filters)]}>
       <Form run={async () => setFilters({ ...draft })} error={error} submit="Show">
@@ -34,6 +48,11 @@ export function Statistics() {
         </div>
         <Check label="Exact: show groups of fewer than ten persons too" {...field('exact')} />
       </Form>
+      <p class="buttons">
+        {presets.map(([text, days, by]) => (
+          <Button key={text} text={text} kind="small" onClick={() => showLast(days, by)} />
+        ))}
+      </p>
       <Problem error={sites.error} retry={sites.reload} />
       <Problem error={error} retry={reload} />
       {isLoading && <p role="status">Loading …</p>}

@@ -28,7 +28,7 @@ export function EraseForm({ subjects, live, deleted, request }: EraseFormProps) 
   const run = async () => {
     requireOnePerson(subjects)
     await requireUsable(asked)
-    const answered = request ?? (await findAnswered(asked))
+    const answered = await findAnswered(asked)
     const present = await liveRecords(client, subjects)
     requireAsShown(live, present)
     const started_at = new Date().toISOString()
@@ -98,14 +98,20 @@ async function requireUsable({ subjects: [subject_id = ''], ticket, reason }: As
   await client.call(api.subjects.erase, { body })
 }
 
-/** The request of the register with this ticket. @throws Mistake if it is closed, or of another person */
+/**
+ * Returns the request of the register with this ticket as it is now, or null. @throws Mistake if an erasure of these
+ * identifiers does not answer it
+ */
 async function findAnswered({ subjects, ticket }: Asked): Promise<DataSubjectRequest | null> {
   const { data } = await client.call(api.requests.list, { query: { ticket } })
-  const found = data.find(isErasable) ?? null
-  if (found?.state === 'closed')
-    throw new Mistake(`The register has ${ticket}, which is closed: choose another ticket. Nothing was done.`)
-  if (found?.subject_ids?.every(each => subjects.includes(each)) === false)
-    throw new Mistake(`The register has ${ticket} with other identifiers. Search for these too. Nothing was done.`)
+  const [found = null] = data
+  if (!found) return null
+  const others = found.subject_ids?.filter(each => !subjects.includes(each)) ?? []
+  const problem =
+    (found.state === 'closed' && 'is closed') ||
+    (!isErasable(found) && `asks for ${found.kind}`) ||
+    (others.length > 0 && `has ${formatCount(others.length, 'other identifier')}: search for all of them`)
+  if (problem) throw new Mistake(`The request ${ticket} of the register ${problem}. Nothing was done.`)
   return found
 }
 

@@ -10,7 +10,7 @@ import { mayLeave } from '../../leaving.ts'
 import { Button } from '../../parts/button.tsx'
 import { Command } from '../../parts/command.tsx'
 import { Mistake, Problem } from '../../parts/problem.tsx'
-import { Heading, Show } from '../../parts/screen.tsx'
+import { Heading } from '../../parts/screen.tsx'
 import { SiteName, useSites } from '../../parts/sites.tsx'
 import { Details, Table } from '../../parts/table.tsx'
 import { formatCount, formatNumber, Link, RecordLink, Tag, Text, Time } from '../../parts/text.tsx'
@@ -63,12 +63,19 @@ export function ErasureView({ erasure, onClosed }: ErasureViewProps) {
         }}
       />
       <Certificates certificates={certificates} lost={phase === 'deleting' ? 0 : state.lostAnswers} />
-      {outcome && request && <Answered request={request} certificates={certificates} />}
       {outcome && <Outcomes outcome={outcome} />}
       {outcome && (
         <Purge
           ids={outcome.records.filter(({ result }) => result === 'deleted').map(({ id }) => id)}
           purging={purging}
+        />
+      )}
+      {outcome && request && (
+        <Answered
+          request={request}
+          certificates={certificates}
+          remaining={outcome.verification.remaining.length}
+          isPurging={purging?.isRunning ?? false}
         />
       )}
       {phase === 'done' && !purging?.isRunning && (
@@ -180,18 +187,22 @@ function Certificates({ certificates, lost }: { readonly certificates: readonly 
 interface AnsweredProps {
   readonly request: DataSubjectRequest
   readonly certificates: readonly SignedText[]
+  /** Number of live records that the erasure left. */
+  readonly remaining: number
+  /** Then it is too early to close the request. */
+  readonly isPurging: boolean
 }
 
 /** Adds the digests of the certificates to the request in the register, and offers to close it. */
-function Answered({ request: { id, ticket }, certificates }: AnsweredProps) {
+function Answered({ request: { id, ticket }, certificates, remaining, isPurging }: AnsweredProps) {
   const params = { id }
-  const [isAdded, setAdded] = useState(false)
+  const [added, setAdded] = useState<number>()
   const [isOpen, setOpen] = useState(false)
-  const request = useCall(() => client.call(api.requests.get, { params }), [isAdded])
+  const request = useCall(() => client.call(api.requests.get, { params: { id } }), [added])
   const adding = useAction(async () => {
-    for (const receipt of await proofsIn(certificates))
-      await client.call(api.requests.update, { params, body: { receipt } })
-    setAdded(true)
+    const proofs = await proofsIn(certificates)
+    for (const receipt of proofs) await client.call(api.requests.update, { params, body: { receipt } })
+    setAdded(proofs.length)
   })
   useEffect(adding.run, [])
   const close = async (body: RequestChange) => {
@@ -199,38 +210,45 @@ function Answered({ request: { id, ticket }, certificates }: AnsweredProps) {
     setOpen(false)
     request.reload()
   }
+  const isClosed = request.value?.state === 'closed'
   return (
     <>
       <h2>The request</h2>
+      <p>
+        <Link to={['requests', id]}>{ticket}</Link>
+        {remaining > 0 && ` is not answered: ${formatCount(remaining, 'live record')} of the person left.`}
+      </p>
       <p role="status">
-        {isAdded && (
-          <>
-            The register has the digests of these certificates with <Link to={['requests', id]}>{ticket}</Link>.
-          </>
-        )}
-        {request.value?.state === 'closed' && ' It is closed.'}
+        {added !== undefined && describeAdded(added)}
+        {isClosed && ' It is closed.'}
       </p>
       <Problem error={adding.error} retry={adding.run} />
-      <Show of={request}>
-        {value =>
-          value.state !== 'closed' && (
-            <p class="buttons">
-              <Button text={`Close ${visible(ticket)} …`} kind="primary" onClick={() => setOpen(true)} />
-            </p>
-          )
-        }
-      </Show>
+      <Problem error={request.error} retry={request.reload} />
+      {request.value && !isClosed && !isPurging && (
+        <p class="buttons">
+          <Button
+            text={`Close ${visible(ticket)} …`}
+            kind={remaining > 0 ? undefined : 'primary'}
+            onClick={() => setOpen(true)}
+          />
+        </p>
+      )}
       {isOpen && request.value && <Close of={request.value} onClose={() => setOpen(false)} change={close} />}
     </>
   )
 }
 
-/** @throws Mistake if the browser computes no digests */
+function describeAdded(count: number): string {
+  if (count === 0) return 'No certificate of the erasure arrived: the register has no proof of it.'
+  return `The register has the ${count === 1 ? 'digest' : 'digests'} of ${formatCount(count, 'certificate')}.`
+}
+
+/** @throws Mistake if the browser cannot compute digests */
 async function proofsIn(certificates: readonly SignedText[]): Promise<NonNullable<RequestChange['receipt']>[]> {
   const { subtle } = crypto as { readonly subtle?: SubtleCrypto }
   const own = certificates.filter(({ name }) => name.startsWith('erasure'))
   if (!subtle && own.length > 0)
-    throw new Mistake('Without HTTPS, this browser computes no digests: the register gets none of the certificates.')
+    throw new Mistake('Without HTTPS, this browser cannot compute digests: the register gets no proof of the erasure.')
   return await Promise.all(
     own.map(async ({ text }) => {
       const digest = await subtle?.digest('SHA-256', new TextEncoder().encode(text))

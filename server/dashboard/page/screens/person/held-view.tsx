@@ -67,7 +67,7 @@ async function readExport(subjects: readonly string[], onCount: (count: number) 
 }
 
 interface HeldViewProps extends Pick<Search, 'subjects' | 'request'> {
-  readonly find: (subjects: readonly string[]) => void
+  readonly find: (subjects: readonly string[], request: DataSubjectRequest | null) => void
 }
 
 /** The caller mounts it anew for each search, so that it never mixes two persons. */
@@ -92,7 +92,7 @@ function HeldParts({ held, subjects, request, find }: HeldViewProps & { readonly
   const live = records.filter(({ deleted_at }) => deleted_at === null)
   const liveBySite = countBySite(live)
   const [answered, setAnswered] = useState(request)
-  const include = (more: readonly string[]) => find([...new Set([...subjects, ...more])])
+  const include = (more: readonly string[]) => find([...new Set([...subjects, ...more])], answered)
   return (
     <>
       <Table

@@ -8,7 +8,7 @@ export interface Search {
   readonly round: number
 }
 
-/** Whether an erasure may answer it. */
+/** True if an erasure may answer it. */
 export function isErasable({ kind }: DataSubjectRequest): boolean {
   return kind === 'erasure' || kind === 'objection'
 }
