@@ -97,6 +97,7 @@ describe.skipIf(!browserPath)('the dashboard › webhooks', () => {
     await service.sql`update webhooks set failing_since = ${since} where account_id = ${account.accountId}`
     const page = await dashboard.open(account, `webhooks/${id}`)
     const attempts = page.getByRole('region', { name: 'Last attempts, newest first' }).locator('tbody tr')
+    await attempts.first().waitFor()
     expect(await attempts.count()).toBe(1)
     expect(await attempts.innerText()).toContain('answered 500')
     const facts = page.locator('main dl').first()
