@@ -8,7 +8,7 @@ import type { Decisions } from './decisions.ts'
 import { type AnswerFields, answersOf, type ImportMap, isConstant, preferenceOf } from './map.ts'
 import type { Details, LeftOut, Meaning } from './partitions.ts'
 import type { Reason } from './prepared.ts'
-import { openPreferences, openPurposes, type PurposeReader, type PurposeValue } from './purposes.ts'
+import { fieldPreference, openPreferences, openPurposes, type PurposeReader, type PurposeValue } from './purposes.ts'
 import { type Columns, decidable, type ReadRow, type Row, RowProblem } from './rows.ts'
 import { hasColumn, type TextGetter, textGetter } from './sources.ts'
 import { describeCause, timeReader } from './time.ts'
@@ -163,8 +163,8 @@ export function openInterpreter(map: ImportMap, options: Options, decisions: Dec
     return at
   }
 
-  const readPurpose = ({ name, value, column, answer, isNamed }: PurposeValue) => {
-    const kept = isNamed ? name : decisions.decide('names', name, column)
+  const readPurpose = ({ name, value, column, answer }: PurposeValue) => {
+    const kept = fieldPreference(name) ?? decisions.decide('names', name, column)
     if (kept === false) return { isUndecided: false, leftOut: { table: 'names', value: name } as const }
     const decision = answer ?? decisions.decide('values', value, column)
     const isUndecided = kept === undefined || decision === undefined

@@ -2,6 +2,7 @@ import { Preferences } from '../../../../contract/json.ts'
 import type { ImportMap } from './map.ts'
 import { type AnswerEvent, type Details, type Event, isRefused, type Position, type Problem } from './partitions.ts'
 import type { Reason } from './prepared.ts'
+import { fieldPreference } from './purposes.ts'
 
 /** A row of the prepared file, or the reason for a rejection. */
 export interface Person {
@@ -163,6 +164,8 @@ function finish(person: OpenPerson, { map, ...rules }: Rules): Person {
   }
 }
 
+const labelOf = (purpose: string) => fieldPreference(purpose) ?? purpose
+
 /** Returns null if nothing contradicts. Rows of complete answers must be identical. */
 function clashOf(before: Answer, event: AnswerEvent, isWhole: boolean): string | null {
   const { version, accepted, purposes, circumstances } = event
@@ -172,8 +175,8 @@ function clashOf(before: Answer, event: AnswerEvent, isWhole: boolean): string |
   if (before.version !== version) return 'policy versions'
   for (const [name, given] of purposes) {
     const known = before.purposes.get(name)
-    if (known !== undefined && known !== given) return `answers to "${name}"`
-    if (known === undefined && isWhole) return `purposes: "${name}"`
+    if (known !== undefined && known !== given) return `answers to "${labelOf(name)}"`
+    if (known === undefined && isWhole) return `purposes: "${labelOf(name)}"`
   }
   return isWhole && before.purposes.size !== purposes.length ? 'purposes' : null
 }
@@ -253,7 +256,7 @@ function stateMaker({ names, accepted: acceptance }: ImportMap) {
     const { at, version, accepted, circumstances } = answer
     const kept = new Map<string, boolean | null>()
     for (const [source, given] of purposes) {
-      const name = nameOf.get(source) || source
+      const name = fieldPreference(source) ?? (nameOf.get(source) || source)
       const before = kept.get(name)
       kept.set(name, before === undefined ? given : strictest(before, given))
     }

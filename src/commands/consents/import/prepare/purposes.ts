@@ -10,8 +10,14 @@ export interface PurposeValue {
   /** Where in the row they are. */
   readonly column: string
   readonly answer?: 'yes' | 'no'
-  /** The name is that of the preference. */
-  readonly isNamed?: true
+}
+
+/** Before the name of a field `pref.NAME`. No name in a file has it, so that the table `names` renames those alone. */
+const mark = '\0'
+
+/** NAME if the purpose is of a field `pref.NAME`. */
+export function fieldPreference(purpose: string): string | undefined {
+  return purpose.startsWith(mark) ? purpose.slice(mark.length) : undefined
 }
 
 export type PurposeReader = (row: Row) => readonly PurposeValue[]
@@ -21,7 +27,7 @@ export function openPreferences(fields: AnswerFields, columns: Columns): Purpose
   return Object.entries(fields).flatMap(([field, source]) => {
     const name = preferenceOf(field)
     if (name === undefined) return []
-    const named = { name, column: field, isNamed: true } as const
+    const named = { name: mark + name, column: field }
     if (isConstant(source)) {
       const constant = [{ ...named, value: '', answer: source.constant as 'yes' | 'no' }]
       return [() => constant]

@@ -199,6 +199,14 @@ describe('prepare', () => {
     ])
   })
 
+  it('renames purposes of the file, and not a field pref.NAME that is called as one of them', async () => {
+    const csv = 'person,time,purpose,value,letter\na,2024-01-01T00:00:00Z,news,no,yes\n'
+    const fields = { ...parts.fields, 'pref.news': 'letter' }
+    const { rows, refusals } = await prepare(write(csv), { ...parts, fields, names: { news: 'press' } })
+    expect(refusals).toEqual([])
+    expect(rows.map(({ preferences }) => preferences)).toEqual([{ news: true, press: false }])
+  })
+
   it('when several purposes map to one preference, requires a yes for all', async () => {
     const csv =
       'person,time,purpose,value\na,2024-01-01T00:00:00Z,s1,yes\na,2024-01-01T00:00:00Z,s2,no\nb,2024-01-01T00:00:00Z,s1,yes\nb,2024-01-01T00:00:00Z,s2,pending\n'
