@@ -220,10 +220,11 @@ export function openInterpreter(map: ImportMap, options: Options, decisions: Dec
     }
   }
 
-  /** Of several answers, those that are there. Without any, the row is left out once. */
+  /** Of several answers, those that are there. Without any, the row is left out once; without a person, refused once. */
   const interpretAll = (all: readonly Getters[], row: Row): readonly Interpretation[] => {
     const read = all.map(getters => interpret(getters, row))
-    const there = read.filter(({ kind }) => kind !== 'left_out')
+    const nobody = read.find(isNobody)
+    const there = read.filter(each => each.kind !== 'left_out' && (each === nobody || !isNobody(each)))
     return there.length > 0 ? there : read.slice(0, 1)
   }
 
@@ -249,6 +250,10 @@ export function openInterpreter(map: ImportMap, options: Options, decisions: Dec
 
 /** One of several answers that the row does not have. */
 const absent: Interpretation = { kind: 'left_out', by: { table: 'values', value: '' } }
+
+function isNobody(read: Interpretation): boolean {
+  return read.kind === 'refused' && read.originId === null
+}
 
 function areAllYes(fields: AnswerFields): boolean {
   const answers = Object.entries(fields).filter(([name]) => name === 'accepted' || preferenceOf(name) !== undefined)

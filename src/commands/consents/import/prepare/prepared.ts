@@ -28,7 +28,7 @@ export interface DecidedValue {
 export interface Refused {
   /** The row, or the person's first row: `export.csv:12`, or `export.zip/consents.csv:12`. */
   readonly where: string
-  /** A row that names no person, or all rows of a person. */
+  /** A row that names no person, or all rows of a person; as in `Counts`, each of several answers of a row counts. */
   readonly rows: number
   /** Null if unreadable. */
   readonly origin_id: string | null
@@ -47,7 +47,7 @@ export interface Refused {
  */
 export type Reason = 'invalid' | 'field' | 'time' | 'contradiction' | 'too_large'
 
-/** read = records + changes + merged + duplicates + left_out + refused. */
+/** Of rows; of one with several answers, each answer counts. read = records + changes + merged + duplicates + left_out + refused. */
 export interface Counts {
   readonly read: number
   readonly records: number

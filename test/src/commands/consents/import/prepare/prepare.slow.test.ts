@@ -207,6 +207,19 @@ describe('prepare', () => {
     expect(rows.map(({ preferences }) => preferences)).toEqual([{ news: true, press: false }])
   })
 
+  it('counts each answer of a row, and refuses a row without a person once', async () => {
+    const { given_at, ...fields } = wholeAnswers.fields
+    const map = { ...wholeAnswers, fields, answers: [{ given_at: 'time' }, { given_at: 'later' }] }
+    const both = '2024-01-01T00:00:00Z,yes,no,2024-02-01T00:00:00Z'
+    const csv = `person,time,marketing,analytics,later\na,${both}\n,${both}\nb,soon,yes,no,soon\n`
+    const { refusals, counts } = await prepare(write(csv), map)
+    expect(refusals.map(({ origin_id, rows }) => [origin_id, rows])).toEqual([
+      [null, 1],
+      ['b', 2],
+    ])
+    expect(counts).toEqual({ read: 5, records: 1, changes: 1, merged: 0, duplicates: 0, left_out: 0, refused: 3 })
+  })
+
   it('when several purposes map to one preference, requires a yes for all', async () => {
     const csv =
       'person,time,purpose,value\na,2024-01-01T00:00:00Z,s1,yes\na,2024-01-01T00:00:00Z,s2,no\nb,2024-01-01T00:00:00Z,s1,yes\nb,2024-01-01T00:00:00Z,s2,pending\n'
