@@ -95,7 +95,7 @@ async function askForFields({ io, interruption }: Context): Promise<Pick<Fields,
   throw declinedError('the answer is neither y nor n')
 }
 
-async function initMap(ctx: Context, { file, ...flags }: Fields, path: string): Promise<undefined> {
+async function writeMapOut(ctx: Context, { file, ...flags }: Fields, path: string): Promise<undefined> {
   if (file === undefined) throw usageError('--map-out requires --file')
   const format = flags.format ?? formatOf(file)
   if (format === 'ndjson')
@@ -131,7 +131,7 @@ function blameDefaultSite({ settings: { site, profile } }: Context, error: unkno
 
 async function run(ctx: Context, options: Fields) {
   const imported = toCreateOptions(options, ctx.settings.site?.value)
-  if (imported && options.mapOut !== undefined) return await initMap(ctx, options, options.mapOut)
+  if (imported && options.mapOut !== undefined) return await writeMapOut(ctx, options, options.mapOut)
   if (imported) {
     const { runLineJob } = await import('./bulk/run.ts')
     const { site } = imported

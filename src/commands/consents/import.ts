@@ -107,7 +107,7 @@ async function run(ctx: Context, options: ImportFlags): Promise<Output<unknown>>
   ctx.useJsonMessages()
   if (resume !== undefined) return await resumeImport(ctx, options, resume)
   if (options.from === 'csv' && options.map === undefined && options.mapOut !== undefined)
-    return await initMap(ctx, options, options.mapOut)
+    return await writeMapOut(ctx, options, options.mapOut)
   const { format, map } = await readMap(ctx, options)
   if (dryRun) return await preview(ctx, options, format, map)
   const asks = mustPrompt(ctx, options, { action: 'import' })
@@ -169,7 +169,7 @@ async function resumeImport(ctx: Context, options: ImportFlags, job: string): Pr
 }
 
 /** A CSV has no default map. */
-async function initMap(
+async function writeMapOut(
   ctx: Context,
   { operands: [file], encoding }: ImportFlags,
   path: string,
