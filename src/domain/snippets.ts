@@ -192,8 +192,8 @@ const always = ['security_storage'] // and what else your banner grants to every
 const optional = {}, fixed = {}
 const answer = () => Object.keys(optional).length > 0 ? [optional, fixed] : undefined
 const take = entry => {
-  if (entry?.[0] !== 'consent' || entry[1] !== 'update') return
-  for (const [name, word] of Object.entries(entry[2]))
+  if (entry?.[0] !== 'consent' || entry[1] !== 'update' || !navigator.userActivation?.hasBeenActive) return
+  for (const [name, word] of Object.entries(entry[2] ?? {}))
     if (['granted', 'denied'].includes(word)) (always.includes(name) ? fixed : optional)[name] = word === 'granted'
   found()
 }

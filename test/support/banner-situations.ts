@@ -113,6 +113,7 @@ export const situations: Readonly<Record<string, Situation>> = {
       await recorded()
     },
     records: refused,
+    isFor: ({ html }) => !html.includes('dataLayer'), // there it is not told from an update without a choice
   },
   'a file that is not there': {
     run: async visit => {
@@ -443,6 +444,25 @@ export const edges: Readonly<Record<string, Edge>> = {
       await page.evaluate("tell('cmpuishown', { purpose: { consents: { 1: true, 2: true } } })")
     },
     states: [[true, { ...tcf.preferences.none, 'purpose-1': true, 'special-feature-1': true }]],
+  },
+  'an update of Consent Mode before any act, and one without types': {
+    name: 'consent-mode',
+    html: () => `<script>
+      let hasBeenActive = false // Playwright's own calls would count as acts
+      Object.defineProperty(navigator, 'userActivation', { value: { get hasBeenActive() { return hasBeenActive } } })
+      var dataLayer = []
+      function gtag() { dataLayer.push(arguments) }
+      gtag('consent', 'update')
+      gtag('consent', 'update', { ad_storage: 'granted' })
+    </script>`,
+    run: async page => {
+      await page.waitForTimeout(500)
+      await page.evaluate("gtag('consent', 'update', { ad_storage: 'granted', analytics_storage: 'granted' })")
+      await page.waitForTimeout(500)
+      await page.evaluate("hasBeenActive = true; gtag('consent', 'update')")
+      await page.evaluate("gtag('consent', 'update', { ad_storage: 'denied' })")
+    },
+    states: [[false, { ad_storage: false }]],
   },
   'the defaults of Consent Mode, other commands, and what everyone is granted': {
     name: 'consent-mode',

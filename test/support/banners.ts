@@ -46,41 +46,43 @@ function tcfChoice(given: number): Choice {
   return { ...Object.fromEntries(purposes), 'special-feature-1': false, 'special-feature-2': false }
 }
 
-export const banners: Record<BannerName, Banner> = {
-  cookieconsent: {
-    html: `
-      <button type="button" data-cc="show-preferencesModal" id="settings">Cookies</button>
-      <script src="/node_modules/vanilla-cookieconsent/dist/cookieconsent.umd.js"></script>
-      <script>
-        CookieConsent.run({
-          hideFromBots: false,
-          categories: { necessary: { readOnly: true, enabled: true }, analytics: {}, marketing: {} },
-          language: { default: 'en', translations: { en: {
-            consentModal: { title: 'Cookies', acceptAllBtn: 'Accept', acceptNecessaryBtn: 'Refuse' },
-            preferencesModal: {
-              acceptAllBtn: 'Accept', acceptNecessaryBtn: 'Refuse', savePreferencesBtn: 'Save',
-              sections: [
-                { title: 'Analytics', linkedCategory: 'analytics' }, { title: 'Marketing', linkedCategory: 'marketing' },
-              ],
-            },
-          } } },
-        })
-      </script>`,
-    accept: page => click(page, '#cc-main .cm [data-role=all]'),
-    refuse: page => click(page, '#cc-main .cm [data-role=necessary]'),
-    change: async page => {
-      await click(page, '#settings')
-      await page.locator('#cc-main .pm input[value=marketing]').dispatchEvent('click') // its label covers it
-      await click(page, '#cc-main .pm [data-role=save]')
-    },
-    withdraw: async page => {
-      await click(page, '#settings')
-      await click(page, '#cc-main .pm [data-role=necessary]')
-    },
-    state: `[document.documentElement.classList.contains('show--consent'),
-      CookieConsent.getCookie('categories'), CookieConsent.getCookie('services')]`,
-    preferences: withNecessary('necessary'),
+const cookieconsent: Banner = {
+  html: `
+    <button type="button" data-cc="show-preferencesModal" id="settings">Cookies</button>
+    <script src="/node_modules/vanilla-cookieconsent/dist/cookieconsent.umd.js"></script>
+    <script>
+      CookieConsent.run({
+        hideFromBots: false,
+        categories: { necessary: { readOnly: true, enabled: true }, analytics: {}, marketing: {} },
+        language: { default: 'en', translations: { en: {
+          consentModal: { title: 'Cookies', acceptAllBtn: 'Accept', acceptNecessaryBtn: 'Refuse' },
+          preferencesModal: {
+            acceptAllBtn: 'Accept', acceptNecessaryBtn: 'Refuse', savePreferencesBtn: 'Save',
+            sections: [
+              { title: 'Analytics', linkedCategory: 'analytics' }, { title: 'Marketing', linkedCategory: 'marketing' },
+            ],
+          },
+        } } },
+      })
+    </script>`,
+  accept: page => click(page, '#cc-main .cm [data-role=all]'),
+  refuse: page => click(page, '#cc-main .cm [data-role=necessary]'),
+  change: async page => {
+    await click(page, '#settings')
+    await page.locator('#cc-main .pm input[value=marketing]').dispatchEvent('click') // its label covers it
+    await click(page, '#cc-main .pm [data-role=save]')
   },
+  withdraw: async page => {
+    await click(page, '#settings')
+    await click(page, '#cc-main .pm [data-role=necessary]')
+  },
+  state: `[document.documentElement.classList.contains('show--consent'),
+    CookieConsent.getCookie('categories'), CookieConsent.getCookie('services')]`,
+  preferences: withNecessary('necessary'),
+}
+
+export const banners: Record<BannerName, Banner> = {
+  cookieconsent,
   klaro: {
     html: `
       <script>
@@ -212,25 +214,23 @@ export const banners: Record<BannerName, Banner> = {
     state: `[tcShown(), localStorage.getItem('tc')?.slice(20)]`, // without its times
     preferences: { all: tcfChoice(11), none: tcfChoice(0), part: tcfChoice(2) },
   },
-  'consent-mode': undefined as unknown as Banner, // below, by the first
-}
-
-banners['consent-mode'] = {
-  ...banners.cookieconsent,
-  html: `
-    <script>
-      var dataLayer = []
-      function gtag() { dataLayer.push(arguments) }
-      const word = name => (CookieConsent.acceptedCategory(name) ? 'granted' : 'denied')
-      const update = () => gtag('consent', 'update', { analytics_storage: word('analytics'), ad_storage: word('marketing') })
-      gtag('consent', 'default', { analytics_storage: 'denied', ad_storage: 'denied', wait_for_update: 500 })
-      gtag('js', new Date())
-    </script>
-    ${banners.cookieconsent.html.replace('hideFromBots: false,', '$& onConsent: update, onChange: update,')}`,
-  preferences: {
-    all: { analytics_storage: true, ad_storage: true },
-    none: { analytics_storage: false, ad_storage: false },
-    part: { analytics_storage: true, ad_storage: false },
+  'consent-mode': {
+    ...cookieconsent,
+    html: `
+      <script>
+        var dataLayer = []
+        function gtag() { dataLayer.push(arguments) }
+        const word = name => (CookieConsent.acceptedCategory(name) ? 'granted' : 'denied')
+        const update = () => gtag('consent', 'update', { analytics_storage: word('analytics'), ad_storage: word('marketing') })
+        gtag('consent', 'default', { analytics_storage: 'denied', ad_storage: 'denied', wait_for_update: 500 })
+        gtag('js', new Date())
+      </script>
+      ${cookieconsent.html.replace('hideFromBots: false,', '$& onConsent: update, onChange: update,')}`,
+    preferences: {
+      all: { analytics_storage: true, ad_storage: true },
+      none: { analytics_storage: false, ad_storage: false },
+      part: { analytics_storage: true, ad_storage: false },
+    },
   },
 }
 
