@@ -1,7 +1,7 @@
 import pMap from 'p-map'
 import type { Fragment, Sql } from 'postgres'
 import { noId } from '../ids.ts'
-import { dbErrorKind } from './errors.ts'
+import { dbErrorClass, dbErrorCode, dbErrorKind } from './errors.ts'
 import { toArrayLiteral } from './fragments.ts'
 
 export const partialMessage = 'accounts on a cluster server that is down were skipped'
@@ -47,7 +47,7 @@ export class AccountLists {
     try {
       if (!this.#down) return toPage(await query(this.#sql`> ${after}`, limit), limit)
     } catch (error) {
-      if (!isLoss(error) || !(await isCitus(this.#sql))) throw error
+      if (!mayBeLost(error) || !(await isCitus(this.#sql))) throw error
       this.#down = new Set()
     }
     for (let last = after; ; ) {
@@ -72,7 +72,7 @@ export class AccountLists {
       try {
         rows.push(...(await query(this.#sql`= any (${toArrayLiteral(ids)}::uuid[])`, limit)))
       } catch (error) {
-        if (!isLoss(error)) throw error
+        if (!mayBeLost(error)) throw error
         down.add(server)
       }
     }
@@ -80,8 +80,15 @@ export class AccountLists {
   }
 }
 
-function isLoss(error: unknown): boolean {
+/** A list times out on a server that hangs. */
+function mayBeLost(error: unknown): boolean {
   return /^(lost|unavailable)$/.test(dbErrorKind(error) ?? '')
+}
+
+/** Work that takes too long, waits for a lock or lacks a resource says nothing about its server. */
+function isLost(error: unknown): boolean {
+  const code = dbErrorCode(error) ?? ''
+  return /^57P/.test(code) || /^(08|connection)$/.test(dbErrorClass(code))
 }
 
 async function isCitus(sql: Sql): Promise<boolean> {
@@ -113,7 +120,7 @@ const maxDone = 10
 
 interface Turn<Row> {
   readonly signal: AbortSignal | undefined
-  readonly atOnce?: number
+  readonly atOnce?: number | undefined
   readonly list: List<Row>
   /** Returns false if another node was faster. */
   readonly work: (row: Row) => Promise<boolean>
@@ -148,7 +155,7 @@ export async function forEachAccount<Row extends AccountRow>(
         isOld ||= done === maxDone
       } catch (error) {
         failures.push([row.account_id, error as Error])
-        isOld ||= isLoss(error) // the next list leaves out a server that is down
+        isOld ||= isLost(error) // the next list leaves out a server that is down
       }
     }
     await pMap(shuffle(rows.filter(row => !begun.has(row.account_id))), run, { concurrency: atOnce })

@@ -68,9 +68,14 @@ it('forEachAccount › when several nodes work at once, shares the accounts amon
   expect(sum(({ begun }) => begun.length)).toBeLessThan(900)
 })
 
-it.each(['42P01', 'CONNECTION_CLOSED'])(
+it.each([
+  ['42P01', 1],
+  ['CONNECTION_CLOSED', 2],
+  ['08006', 2],
+  ['57P01', 2],
+] as const)(
   'forEachAccount › when the work of an account fails with %s, names the account, and works for the others',
-  async code => {
+  async (code, lists) => {
     const [bad = '', ...others] = await addAccounts(20)
     const node = newNode()
     const { work } = node
@@ -82,9 +87,17 @@ it.each(['42P01', 'CONNECTION_CLOSED'])(
     }
     expect(await node.run()).toEqual({ failures: [[bad, error]], isPartial: false })
     expect(node.begun.toSorted()).toEqual([bad, ...others].toSorted())
-    expect(node.moved).toBe(others.length)
+    expect([node.moved, node.lists]).toEqual([others.length, lists])
   },
 )
+
+it.each(['57014', '55P03', '53300'])('forEachAccount › when the work of all fails with %s, lists once', async code => {
+  await addAccounts(20)
+  const node = newNode()
+  node.work = () => Promise.reject(Object.assign(new Error('failed'), { code }))
+  expect((await node.run()).failures).toHaveLength(20)
+  expect(node.lists).toBe(1)
+})
 
 it('forEachAccount › when it is aborted, begins no other account', async () => {
   await addAccounts(20)
