@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 export interface Pace {
   readonly signal: AbortSignal
-  /** Pauses after each batch for as long as it took. */
+  /** Runs one batch at a time, and pauses after each for as long as it took. */
   readonly isModest?: boolean
 }
 

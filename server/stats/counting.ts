@@ -19,6 +19,7 @@ export async function countAll(sql: Sql, pace: Pace): Promise<number> {
   let counted = 0
   const { failures, isPartial } = await forEachAccount(sql, {
     signal: pace.signal,
+    atOnce: pace.isModest ? 1 : undefined,
     list: (among, limit) => listBehind(sql, among, limit),
     work: async behind => {
       let [next, most]: [BehindRow, number] = [behind, maxLeavesPerBatch]

@@ -200,6 +200,31 @@ it('stats › 200 › when a statement takes too long, counts in smaller parts',
   expect(await service.sql`select 1 from statistics where account_id = ${owner.accountId}`).not.toHaveLength(0)
 })
 
+it('stats › 200 › a modest job counts one account at a time', async () => {
+  const signer = await openSigner(service.sql, null)
+  for (let index = 0; index < 4; index += 1) {
+    const owner = await newOwner(service)
+    await createMany(owner, persons(5))
+    for await (const _ of coverAccount({ sql: service.sql, signer }, owner.accountId));
+  }
+  let [counts, running, most] = [0, 0, 0]
+  const watched = new Proxy(service.sql, {
+    apply: (sql, self, [strings, ...values]: [TemplateStringsArray, ...unknown[]]) => {
+      const query = Reflect.apply(sql, self, [strings, ...values])
+      if (strings[0]?.trim() !== 'with' || !strings.join('').includes('l.leaf_index >=')) return query
+      counts += 1
+      running += 1
+      most = Math.max(most, running)
+      return query.finally(() => {
+        running -= 1
+      })
+    },
+  })
+  await countAll(watched, { ...pace, isModest: true })
+  expect(counts).toBeGreaterThanOrEqual(4)
+  expect(most).toBe(1)
+})
+
 it('stats › 200 › hides groups of fewer than ten persons, and others that would reveal them', async () => {
   const owner = await newOwner(service)
   await createMany(owner, [
