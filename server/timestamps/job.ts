@@ -3,6 +3,7 @@ import type { Sql } from 'postgres'
 import { sha256 } from '../../src/evidence/bytes.ts'
 import type { Job } from '../background-jobs.ts'
 import { forEachAccount, partialMessage } from '../db/accounts.ts'
+import { dbErrorCode } from '../db/errors.ts'
 import { requestTimestamp, type Tsa } from './authority.ts'
 import { type FailureReason, TimestampError } from './openssl.ts'
 import { insertTimestamp, listUnstamped, type UnstampedCheckpoint } from './queries.ts'
@@ -31,12 +32,20 @@ const marginMs = 10 * 60 * 1000
 const maxBackoffMs = 10 * 60 * 1000
 
 /**
- * Stamps the newest checkpoint of each account first, because it covers all entries. Stops at a failure of the authority,
- * and retries with exponential backoff.
+ * Stamps the newest checkpoint of each account first, because it covers all entries. A run ends when it can stamp nothing
+ * more, when it is aborted, or when the authority fails; retries that with exponential backoff. An account that fails, or
+ * whose server is down, does not stop the others, and is reported at the end.
  */
 export function timestampJob(deps: Deps): Job {
   const stamper = new Stamper(deps)
   return { name: 'timestamps', intervalMs, run: signal => stamper.run(signal) }
+}
+
+interface Round {
+  /** Accounts with a checkpoint that lacks a timestamp. */
+  readonly found: number
+  readonly stamped: number
+  readonly isPartial: boolean
 }
 
 class Stamper {
@@ -56,23 +65,30 @@ class Stamper {
     const startedAt = this.#now()
     if (startedAt < this.#retryAt) return null
     this.#since ??= startedAt - lookBackMs
-    let timestamps = 0
+    const failures = new Map<string, Error>()
+    let [timestamps, isPartial] = [0, false]
     for (let stamped = 1; stamped > 0 && !signal.aborted && startedAt >= this.#retryAt; timestamps += stamped) {
-      const done = await this.#stampEach(signal)
-      stamped = done.stamped
-      if (done.isComplete) this.#since = Math.max(this.#since, startedAt - marginMs)
+      const done = await this.#stampEach(signal, failures)
+      ;({ stamped, isPartial } = done)
+      if (done.found === 0 && !isPartial) this.#since = Math.max(this.#since, startedAt - marginMs)
     }
+    const [failed] = failures
+    if (failed) {
+      const cause = dbErrorCode(failed[1]) ?? failed[1].message
+      throw new Error(`the timestamps of the account ${failed[0]}: ${cause}`)
+    }
+    if (isPartial) throw new Error(partialMessage)
     return timestamps > 0 ? { timestamps } : null
   }
 
-  /** Stamps the newest such checkpoint of each account. */
-  async #stampEach(signal: AbortSignal): Promise<{ readonly stamped: number; readonly isComplete: boolean }> {
+  /** Stamps the newest such checkpoint of each account, except of those that `failed`, to which it adds. */
+  async #stampEach(signal: AbortSignal, failed: Map<string, Error>): Promise<Round> {
     const { sql } = this.#deps
     const since = new Date(this.#since ?? 0)
-    const failed = new AbortController()
+    const stopping = new AbortController()
     let [found, stamped] = [0, 0]
     const { failures, isPartial } = await forEachAccount(sql, {
-      signal: AbortSignal.any([signal, failed.signal]),
+      signal: AbortSignal.any([signal, stopping.signal]),
       atOnce: 1, // an authority may limit requests
       list: async (among, limit) => {
         const rows = await listUnstamped(sql, among, { since, limit })
@@ -80,6 +96,7 @@ class Stamper {
         return rows
       },
       work: async next => {
+        if (failed.has(next.account_id)) return true // without another request to the authority
         try {
           const isStored = await this.#stamp(next, signal)
           stamped += isStored ? 1 : 0
@@ -87,14 +104,13 @@ class Stamper {
         } catch (error) {
           if (!(error instanceof TimestampError)) throw error
           if (!signal.aborted) this.#fail(error)
-          failed.abort()
+          stopping.abort()
           return false
         }
       },
     })
-    if (failures[0]) throw failures[0][1]
-    if (isPartial) throw new Error(partialMessage)
-    return { stamped, isComplete: found === 0 }
+    for (const [accountId, error] of failures) failed.set(accountId, error)
+    return { found, stamped, isPartial }
   }
 
   /** Returns false if another node was faster. */

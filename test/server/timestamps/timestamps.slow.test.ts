@@ -43,12 +43,12 @@ describe.skipIf(!hasOpenssl)('timestamps', () => {
   }
 
   /** A node that stamps: its job, the lines that it logs, its clock and what it counts. */
-  function newNode({ url = tsa.url, caFile = tsa.authority.caFile } = {}) {
+  function newNode({ url = tsa.url, caFile = tsa.authority.caFile, database = sql } = {}) {
     const lines: { msg: string; cause?: string; reason?: string }[] = []
     const logger = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line)) })
     const counts = createMetrics()
     const node = { clock: Date.now(), lines, run: () => job.run(signal), metrics: () => counts.registry.metrics() }
-    const job = timestampJob({ sql, tsa: { url, caFile }, logger, counts, now: () => node.clock })
+    const job = timestampJob({ sql: database, tsa: { url, caFile }, logger, counts, now: () => node.clock })
     return node
   }
 
@@ -82,6 +82,23 @@ describe.skipIf(!hasOpenssl)('timestamps', () => {
     const { inspected } = await verified(sql, { account: owner.accountId, tsaCa: tsa.authority.caFile })
     expect(inspected).toMatchObject({ timestamps: 4, checkpoints: 4 })
     expect(nodes.flatMap(({ lines }) => lines)).toEqual([])
+  })
+
+  it('are stored of all checkpoints of the others when an account fails, which is asked once and named', async () => {
+    const { accountId } = owner
+    await cover()
+    owner = await newOwner(service)
+    for (let index = 0; index < 3; index += 1) await cover()
+    const database = new Proxy(sql, {
+      apply: (target, self, args: Parameters<Sql>) => {
+        const isInsert = [args[0]].flat().join('').includes('insert into timestamp_tokens')
+        if (isInsert && args.includes(accountId)) throw Object.assign(new Error('too slow'), { code: '57014' })
+        return Reflect.apply(target, self, args)
+      },
+    })
+    await expect(newNode({ database }).run()).rejects.toThrow(`the timestamps of the account ${accountId}: 57014`)
+    expect((await stored()).map(({ size }) => size)).toEqual((await sizes()).toReversed())
+    expect(tsa.queries).toHaveLength(4)
   })
 
   it('verify with the commands in the README, unless a byte is changed', async () => {
