@@ -6,7 +6,7 @@ import { findKeyLogProblem, findKeysRoot, type KeyChain } from '../../src/eviden
 import { MerkleTree } from '../../src/evidence/merkle.ts'
 import { readCheckpoint } from '../../src/evidence/signed.ts'
 import { forEachAccount, partialMessage } from '../db/accounts.ts'
-import { dbErrorKind } from '../db/errors.ts'
+import { dbErrorCode, dbErrorKind } from '../db/errors.ts'
 import { type Backdated, findCompleteTime, toBackdated } from './backdating.ts'
 import {
   type CheckpointRow,
@@ -57,7 +57,11 @@ export async function coverAll(log: Log): Promise<Covered | null> {
     },
   })
   const [failed] = failures
-  if (failed) throw new Error(`the log of the account ${failed[0]}: ${failed[1].message}`)
+  if (failed) {
+    const [accountId, error] = failed
+    const cause = dbErrorCode(error) ?? error.message // messages of database errors quote rows
+    throw new Error(`the log of the account ${accountId}: ${cause}`)
+  }
   if (isPartial) throw new Error(partialMessage)
   return entries > 0 ? { entries, checkpoints } : null
 }

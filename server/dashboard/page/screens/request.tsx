@@ -99,13 +99,12 @@ interface DialogProps {
   readonly change: (body: RequestChange) => Promise<void>
 }
 
-function Changes({
-  of: request,
-  found,
-}: {
+interface ChangesProps {
   readonly of: DataSubjectRequest
   readonly found: Loaded<RequestWithHistory>
-}) {
+}
+
+function Changes({ of: request, found }: ChangesProps) {
   const mayChange = useMay(api.requests.update)
   const [open, setOpen] = useState<typeof Extend>()
   const { id, state } = request

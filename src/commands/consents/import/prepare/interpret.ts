@@ -231,7 +231,10 @@ export function openInterpreter(map: ImportMap, options: Options, decisions: Dec
   const compileAll = (columns: Columns): Getters[] => {
     const present = answers.filter(fields => !map.answers || hasColumn(columns, fields['given_at']))
     if (present.length > 0) return present.map(fields => compile(columns, fields))
-    throw usageError('the header has none of the times of the answers in the map', 'correct given_at in "answers"')
+    throw usageError(
+      'the file has no column that "answers" of the map names as given_at',
+      'correct given_at in "answers"',
+    )
   }
 
   let present: Columns | null = null

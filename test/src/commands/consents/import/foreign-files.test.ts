@@ -173,7 +173,7 @@ describe('a malformed file', () => {
   })
 })
 
-describe('the page of the language', () => {
+describe('the page of the map language', () => {
   const words = (schema: unknown): string[] => {
     if (typeof schema !== 'object' || schema === null) return []
     const { properties = {} } = schema as { properties?: object }
